@@ -248,7 +248,7 @@ class ThriftGateway:
             AdminClusterCalls(cluster, names),
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
-            AdminCellCalls(tables, self._options.answer_bytes),
+            AdminCellCalls(tables, self._options.answer_bytes, self._context.pause),
             AdminGrantCalls(self._guard),
             DeclaredAdminCalls(tables, cluster, names),
         )

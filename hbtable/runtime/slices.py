@@ -1,7 +1,8 @@
 """Goes through many things, and lets other tasks run every few milliseconds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from heapq import merge
+from typing import Any, Final, TypeVar
 
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -10,6 +11,7 @@ T = TypeVar("T")
 
 _SLICE_SECONDS: Final = 0.004
 _FREED_AT_ONCE: Final = 4096
+_SORTED_AT_ONCE: Final = 2048
 
 
 @switches
@@ -23,6 +25,28 @@ def in_slices(runtime: Runtime, things: Iterable[T]) -> Iterator[T]:
         if clock() >= until:
             runtime.sleep(0)
             until = clock() + _SLICE_SECONDS
+
+
+@switches
+def with_pauses(things: Iterable[T], pause: Callable[[], object], at_once: int = 512) -> Iterator[T]:
+    """The things, one by one; *switches* by `pause` behind each `at_once` of them. For loops whose steps are too short
+    for a look at the clock."""
+    for number, thing in enumerate(things, 1):
+        yield thing
+        if not number % at_once:
+            pause()
+
+
+@switches
+def sorted_with_pauses(things: Sequence[T], key: Callable[[T], Any], pause: Callable[[], object]) -> list[T]:
+    """As sorted(). *Switches* by `pause` between parts of many things."""
+    if len(things) <= _SORTED_AT_ONCE:
+        return sorted(things, key=key)
+    parts = []
+    for first in range(0, len(things), _SORTED_AT_ONCE):
+        parts.append(sorted(things[first : first + _SORTED_AT_ONCE], key=key))
+        pause()
+    return list(with_pauses(merge(*parts, key=key), pause))
 
 
 @switches

@@ -47,6 +47,9 @@ _LIST_HEAD: Final = struct.Struct(">BI").unpack_from
 _HEAD: Final = struct.Struct(">II").unpack_from
 _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
 _ELEMENTS_AT_ONCE: Final = 64
+_LIST_ELEMENTS: Final = 4
+"""What a list itself counts for: a million of them may have one element each."""
+_ENTRIES_AT_ONCE: Final = _ELEMENTS_AT_ONCE // 2
 _ELEMENT_BITS: Final = 7
 """Bits of the bytes that count as an element in lists that are read fast: 128 bytes."""
 _UNUSUAL_AT_ONCE: Final = 32
@@ -252,10 +255,12 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
     layout = element.layout
     found: list[object] = []
     if layout is None or layout.fast_list is None:
+        weight = _ELEMENTS_AT_ONCE * (1 if layout is None else 1 + len(layout.defaults) // 4)
         for number in range(1, count + 1):
             found.append(read_value(source, element, depth + 1))
             if not number % _ELEMENTS_AT_ONCE:
-                source.turn(_ELEMENTS_AT_ONCE)
+                source.turn(weight)
+        source.turn(_LIST_ELEMENTS)
         return found
     while len(found) < count:
         wanted = min(count - len(found), _ELEMENTS_AT_ONCE)
@@ -280,7 +285,13 @@ def _map(source: Input, key: ValueType, element: ValueType, depth: int) -> dict[
             _skip(source, key_kind, depth + 1)
             _skip(source, element_kind, depth + 1)
         return {}
-    return {read_value(source, key, depth + 1): read_value(source, element, depth + 1) for _ in range(count)}
+    found: dict[object, object] = {}
+    for number in range(1, count + 1):
+        name = read_value(source, key, depth + 1)
+        found[name] = read_value(source, element, depth + 1)
+        if not number % _ENTRIES_AT_ONCE:
+            source.turn(_ELEMENTS_AT_ONCE)
+    return found
 
 
 def _skip(source: Input, kind: int, depth: int) -> None:

@@ -39,6 +39,9 @@ _KINDS: Final = {
 }  # fmt: skip
 _LONGEST_VARINT: Final = 10
 _ELEMENTS_AT_ONCE: Final = 64
+_LIST_ELEMENTS: Final = 4
+"""What a list itself counts for: a million of them may have one element each."""
+_ENTRIES_AT_ONCE: Final = _ELEMENTS_AT_ONCE // 2
 
 
 @switches
@@ -168,10 +171,12 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
             _skip(source, kind, depth + 1, inside=True)
         return []
     found: list[object] = []
+    weight = _ELEMENTS_AT_ONCE * (1 if element.layout is None else 1 + len(element.layout.defaults) // 4)
     for number in range(1, count + 1):
         found.append(_value(source, element, depth + 1))
         if not number % _ELEMENTS_AT_ONCE:
-            source.turn(_ELEMENTS_AT_ONCE)
+            source.turn(weight)
+    source.turn(_LIST_ELEMENTS)
     return found
 
 
@@ -189,7 +194,13 @@ def _map(source: Input, key: ValueType, element: ValueType, depth: int) -> dict[
             _skip(source, key_kind, depth + 1, inside=True)
             _skip(source, element_kind, depth + 1, inside=True)
         return {}
-    return {_value(source, key, depth + 1): _value(source, element, depth + 1) for _ in range(count)}
+    found: dict[object, object] = {}
+    for number in range(1, count + 1):
+        name = _value(source, key, depth + 1)
+        found[name] = _value(source, element, depth + 1)
+        if not number % _ENTRIES_AT_ONCE:
+            source.turn(_ELEMENTS_AT_ONCE)
+    return found
 
 
 def _skip(source: Input, kind: int, depth: int, inside: bool = False) -> None:

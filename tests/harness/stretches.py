@@ -29,6 +29,11 @@ class Stretches:
         self.where = ""
         self._since = 0
 
+    def begin(self) -> None:
+        """What was before does not count."""
+        self.longest = 0
+        self._since = self.calls
+
     def resumed(self) -> None:
         self._since = self.calls
 
@@ -59,6 +64,14 @@ def counted_stretches(runtime: SimulatedRuntime) -> Iterator[Stretches]:
 
     scheduler = runtime.scheduler
     clock, pause, add = runtime.clock_seconds, scheduler.pause, scheduler.add
+    offload = runtime.offload
+
+    def offloaded(kind: str, function: Callable[..., object], *arguments: object) -> object:
+        def apart() -> object:
+            sys.setprofile(None)  # a thread's work is nobody's stretch
+            return function(*arguments)
+
+        return offload(kind, apart)
 
     def counted_pause(why: str) -> object:
         stretches.paused()
@@ -82,6 +95,7 @@ def counted_stretches(runtime: SimulatedRuntime) -> Iterator[Stretches]:
     scheduler.add = counted_add  # type: ignore[method-assign]
     runtime.clock_seconds = lambda: clock() + stretches.calls * UNIT_SECONDS  # type: ignore[method-assign]
     scheduler.pause = counted_pause  # type: ignore[method-assign]
+    runtime.offload = offloaded  # type: ignore[assignment, method-assign]
     sys.setprofile(count)
     try:
         yield stretches
@@ -90,4 +104,5 @@ def counted_stretches(runtime: SimulatedRuntime) -> Iterator[Stretches]:
         stretches.paused()
         runtime.clock_seconds = clock  # type: ignore[method-assign]
         scheduler.pause = pause  # type: ignore[method-assign]
+        runtime.offload = offload  # type: ignore[method-assign]
         scheduler.add = add  # type: ignore[method-assign]

@@ -14,21 +14,25 @@ import random
 import struct
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
 import happybase
-from Hbase_thrift import BatchMutation, Mutation, TScan
-from thriftpy2.thrift import TException
-from thriftpy2.transport import TSocket
+import thriftpy2
+from Hbase_thrift import BatchMutation, Mutation, TIncrement, TScan
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TClient, TException
+from thriftpy2.transport import TBufferedTransport, TSocket
 
-from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.hbase.admin.structs import AdminColumn, AdminFamily, AdminRead, AdminTable
+from hbtable.hbase.codec.interface import THRIFT2_PATH
 from hbtable.shell.connection import ShellConnection
 from tests.harness.attackers import OTHER_ADDRESS, say_ready, stopped
 
+TWO: Any = thriftpy2.load(THRIFT2_PATH, module_name="wide_hbase2_thrift")
 Setup = Callable[[happybase.Connection, float], None]
 Call = Callable[[happybase.Connection, float], None]
 TABLE = "wide"
@@ -192,6 +196,53 @@ def _scan_deleted(connection: happybase.Connection, _: float) -> None:
     _scan(connection, row_prefix=b"d0", batch_size=1000)
 
 
+def _increment_rows(connection: happybase.Connection, scale: float) -> None:
+    counters = range(int(100_000 * scale))
+    connection.client.incrementRows([TIncrement(TABLE.encode(), b"i%d" % one, b"f:c", 1) for one in counters])
+
+
+@contextmanager
+def _thrift2(connection: happybase.Connection) -> Iterator[Any]:
+    """The newer interface of the same server."""
+    transport = TBufferedTransport(_FromElsewhere("127.0.0.1", connection.port, socket_timeout=600_000))
+    transport.open()
+    try:
+        yield TClient(TWO.THBaseService, TBinaryProtocol(transport))
+    finally:
+        transport.close()
+
+
+def _increment_columns(connection: happybase.Connection, scale: float) -> None:
+    columns = [TWO.TColumnIncrement(b"f", b"%09d" % one, 1) for one in range(int(100_000 * scale))]
+    with _thrift2(connection) as client:
+        client.increment(TABLE.encode(), TWO.TIncrement(b"counters", columns))
+
+
+def _append_columns(connection: happybase.Connection, scale: float) -> None:
+    columns = [TWO.TColumnValue(b"f", b"%09d" % one, b"v") for one in range(int(100_000 * scale))]
+    with _thrift2(connection) as client:
+        client.append(TABLE.encode(), TWO.TAppend(b"appended", columns))
+        client.deleteSingle(TABLE.encode(), TWO.TDelete(b"appended"))  # or its cells grow with each call
+
+
+def _put_and_delete_structs(connection: happybase.Connection, scale: float) -> None:
+    rows = [b"s%d" % one for one in range(int(100_000 * scale))]
+    with _thrift2(connection) as client:
+        client.putMultiple(TABLE.encode(), [TWO.TPut(row, [TWO.TColumnValue(b"f", b"q", b"v")]) for row in rows])
+        client.deleteMultiple(TABLE.encode(), [TWO.TDelete(row) for row in rows])
+
+
+def _get_struct(connection: happybase.Connection, _: float) -> None:
+    with _thrift2(connection) as client:
+        client.get(TABLE.encode(), TWO.TGet(b"many"))
+
+
+def _admin_columns(connection: happybase.Connection, scale: float) -> None:
+    columns = [AdminColumn(b"f", b"%09d" % one) for one in range(int(100_000 * scale))]
+    with closing(ShellConnection(f"127.0.0.1:{connection.port}")) as shell:
+        shell.admin("adminGet", TABLE.encode(), b"many", AdminRead(columns))
+
+
 def _load(connection: happybase.Connection, scale: float) -> None:
     """At full speed, with flushes and compactions."""
     pool = random.Random(1).randbytes(1 << 20)
@@ -226,6 +277,12 @@ CALLS = {
         WideCall("put_rows", _nothing, _put_rows),
         WideCall("delete_many", _nothing, _delete_many),
         WideCall("increment", _many_cells, _increment),
+        WideCall("increment_rows", _nothing, _increment_rows),
+        WideCall("increment_columns", _nothing, _increment_columns),
+        WideCall("append_columns", _nothing, _append_columns),
+        WideCall("put_structs", _nothing, _put_and_delete_structs),
+        WideCall("get_struct", _many_cells, _get_struct),
+        WideCall("admin_columns", _many_cells, _admin_columns),
         WideCall("get_large", _large_rows, _get_large),
         WideCall("get_heavy", _large_rows, _get_heavy),
         WideCall("scan_heavy", _large_rows, _scan_heavy),

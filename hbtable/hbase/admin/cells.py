@@ -4,7 +4,7 @@ of single rows, deletes of one version, times to live. Scans keep nothing here: 
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import final
 
 from hbtable.hbase.admin.structs import (
@@ -24,10 +24,14 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
+from hbtable.model.read import Columns, ReadSpec, ScanPosition, ScanRequest
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
+Pause = Callable[[], object]
 _MOST_ROWS = 10_000
+_ROWS_BETWEEN_PAUSES = 512
+_CELLS_BETWEEN_PAUSES = 2048
 
 
 @final
@@ -35,8 +39,10 @@ class AdminCellCalls:
     """The admin service's calls on cells. `answer_bytes`: the largest answer; a page ends when it has so much.
     `cell_bytes` is checked below."""
 
-    def __init__(self, tables: TableBackend, answer_bytes: int) -> None:
+    def __init__(self, tables: TableBackend, answer_bytes: int, pause: Pause) -> None:
+        """`pause` lets other tasks run between many things."""
         self._tables = tables
+        self._pause = pause
         self._answer_bytes = answer_bytes
         self._page_bytes = min(4 << 20, answer_bytes)
 
@@ -45,8 +51,9 @@ class AdminCellCalls:
         read = read or AdminRead()
         if read.raw:
             raise BadArgument("only scans are raw")
-        rows = self._tables.named(table).read_rows((check_row(row),), _spec(read, self._answer_bytes))
-        return [_row(found, False) for found in rows]
+        spec = _spec(read, self._answer_bytes, self._pause)
+        rows = self._tables.named(table).read_rows((check_row(row),), spec)
+        return [_row(found, False, self._pause) for found in rows]
 
     @switches
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
@@ -55,7 +62,7 @@ class AdminCellCalls:
         position = None if scan.position is None else ScanPosition(*scan.position)
         request = ScanRequest(
             RowRange(scan.start_row, scan.stop_row),
-            _spec(read, self._answer_bytes),
+            _spec(read, self._answer_bytes, self._pause),
             scan.reversed,
             max(scan.cells_per_row, 0),
             min(max(scan.max_rows, 1), _MOST_ROWS),
@@ -64,7 +71,9 @@ class AdminCellCalls:
         )
         page = self._tables.named(table).scan_page(request)
         after = None if page.next is None else AdminPosition(*page.next)
-        return AdminPage([_row(found, read.raw) for found in page.rows], after, page.rows_scanned, page.tablets)
+        rows = with_pauses(page.rows, self._pause, _ROWS_BETWEEN_PAUSES)
+        shown = [_row(found, read.raw, self._pause) for found in rows]
+        return AdminPage(shown, after, page.rows_scanned, page.tablets)
 
     @switches
     def adminMutate(
@@ -83,7 +92,8 @@ class AdminCellCalls:
 
     @switches
     def adminMutateRows(self, table: bytes | None, mutations: Sequence[AdminMutation] | None) -> None:
-        made = [RowMutation(check_row(row), list[Operation](operations or ())) for row, operations in mutations or ()]
+        rows = with_pauses(mutations or (), self._pause, _ROWS_BETWEEN_PAUSES)
+        made = [RowMutation(check_row(row), list[Operation](operations or ())) for row, operations in rows]
         self._tables.named(table).mutate(made)
 
     @switches
@@ -103,8 +113,9 @@ class AdminCellCalls:
         return named.check_and_mutate(mutation.row, family or b"", qualifier or b"", expected, mutation)
 
 
-def _spec(read: AdminRead, answer_bytes: int) -> ReadSpec:
-    columns = None if read.columns is None else _columns(read.columns)
+@switches
+def _spec(read: AdminRead, answer_bytes: int, pause: Pause) -> ReadSpec:
+    columns = None if read.columns is None else _columns(read.columns, pause)
     if read.max_versions < 1:
         raise BadArgument("maxVersions must be positive")
     return ReadSpec(
@@ -119,17 +130,23 @@ def _spec(read: AdminRead, answer_bytes: int) -> ReadSpec:
     )
 
 
-def _columns(asked: Sequence[AdminColumn]) -> dict[bytes, frozenset[bytes] | None]:
+@switches
+def _columns(asked: Sequence[AdminColumn], pause: Pause) -> Columns:
     """The union: a family asked for as a whole contains its columns."""
-    found: dict[bytes, frozenset[bytes] | None] = {}
-    for family, qualifier in asked:
-        known = found.get(family, frozenset())
-        found[family] = None if qualifier is None or known is None else known | {qualifier}
-    return found
+    found: dict[bytes, set[bytes] | None] = {}
+    for family, qualifier in with_pauses(asked, pause, _CELLS_BETWEEN_PAUSES):
+        known = found.setdefault(family, set())
+        if qualifier is None:
+            found[family] = None
+        elif known is not None:
+            known.add(qualifier)
+    return {family: None if wanted is None else frozenset(wanted) for family, wanted in found.items()}
 
 
-def _row(found: Row, raw: bool) -> AdminRow:
+@switches
+def _row(found: Row, raw: bool, pause: Pause) -> AdminRow:
     row, cells = found
+    held = with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)
     if not raw:
-        return AdminRow(row, [AdminCell(*cell, PUT) for cell in cells])
-    return AdminRow(row, [AdminCell(column, timestamp, value[1:], value[0]) for column, timestamp, value in cells])
+        return AdminRow(row, [AdminCell(*cell, PUT) for cell in held])
+    return AdminRow(row, [AdminCell(column, timestamp, value[1:], value[0]) for column, timestamp, value in held])

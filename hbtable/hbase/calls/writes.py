@@ -18,11 +18,12 @@ from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column,
 from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
 from hbtable.model.cell import SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
-from hbtable.runtime.slices import let_go
+from hbtable.runtime.slices import let_go, with_pauses
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
 _ROWS_BETWEEN_PAUSES = 512
+_COUNTERS_BETWEEN_PAUSES = 16
 Families = Callable[[bytes], Sequence[bytes]]
 """The families of a table by its canonical name."""
 
@@ -180,14 +181,14 @@ class WriteCalls:
         if wanted is None:
             raise BadArgument("the call has no increments")
         self._check_counters(wanted)
-        for one in wanted:
+        for one in with_pauses(wanted, self._pause, _COUNTERS_BETWEEN_PAUSES):
             self.increment(one)
 
     @switches
     def _check_counters(self, wanted: Sequence[TIncrement]) -> None:
         """Whoever may not change all of them changes none. What is wrong in itself is said when its turn comes."""
         by_table: dict[bytes, list[tuple[bytes, bytes]]] = {}
-        for one in wanted:
+        for one in with_pauses(wanted, self._pause):
             if one.table is not None and one.column:
                 family, _, qualifier = one.column.partition(b":")
                 by_table.setdefault(one.table, []).append((family, qualifier))
@@ -207,7 +208,8 @@ class WriteCalls:
                 f"the append to row {shown(row)} has {len(columns)} columns and {len(suffixes)} values; one value a "
                 "column is due"
             )
-        values = [(*full_column(column, "an append"), value) for column, value in zip(columns, suffixes, strict=True)]
+        pairs = with_pauses(tuple(zip(columns, suffixes, strict=True)), self._pause)
+        values = [(*full_column(column, "an append"), value) for column, value in pairs]
         try:
             return self._tables.named(wanted.table).append(row, values)
         except LimitExceeded as error:

@@ -13,7 +13,6 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from hbtable.hbase.admin.structs import AdminPage
 from hbtable.hbase.codec import binary_answers
 from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
@@ -248,17 +247,25 @@ def _objects(value: Any, module: Any) -> Any:
 
 def _is_large(value: object) -> bool:
     """Whether it holds so many cells that making objects of them takes its time: of rows, or of a page of them."""
-    if isinstance(value, AdminPage):
-        value = value.rows
     if isinstance(value, ScannedPages):
         return value.count > _MANY_CELLS  # of fewer rows the cells are plain, and seldom many
-    if not isinstance(value, list | tuple):
-        return False
-    if len(value) > _MANY_CELLS:
-        return True
-    return sum(len(part) for one in value if isinstance(one, tuple) for part in one if isinstance(part, list)) > (
-        _MANY_CELLS
-    )
+    return _left(value, _MANY_CELLS) < 0
+
+
+def _left(value: object, most: int) -> int:
+    """`most`, less the members of all lists and maps in the value; some number below 0 as soon as it is exceeded."""
+    if isinstance(value, list | dict):
+        most -= len(value)
+        if isinstance(value, dict):
+            return most
+    elif not isinstance(value, tuple):
+        return most
+    for one in value:
+        if most < 0:
+            return most
+        if isinstance(one, list | tuple | dict):
+            most = _left(one, most)
+    return most
 
 
 def _binary(value: Any) -> bytes:

@@ -29,12 +29,17 @@ from hbtable.model.mutation import (
     RowMutation,
 )
 from hbtable.model.read import Columns, FamilyTimes, ReadSpec, check_family_times
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
 Families = Callable[[], Sequence[bytes]]
 """Of the table that a delete of a whole row is for."""
 
+Pause = Callable[[], object]
+"""Called between many things: lets other tasks run."""
+
 _CELLS_BETWEEN_PAUSES: Final = 2048
+_WRITES_BETWEEN_PAUSES: Final = 512
 PUT_TYPE: Final = 4
 """The type of every cell that is read: HBase's number for a put."""
 _SKIP_WAL: Final = 1
@@ -46,7 +51,8 @@ _DELETE_FAMILY_VERSION: Final = 3
 _OF_FAMILIES: Final = {_DELETE_FAMILY: DELETE_FAMILY, _DELETE_FAMILY_VERSION: DELETE_FAMILY_VERSION}
 
 
-def read_spec(get: TGet, answer_bytes: int) -> ReadSpec:
+@switches
+def read_spec(get: TGet, answer_bytes: int, pause: Pause) -> ReadSpec:
     """A time counts before a range of times."""
     if get.max_versions is not None and get.max_versions <= 0:
         raise JavaError(PLAIN, "versions must be positive")
@@ -55,7 +61,7 @@ def read_spec(get: TGet, answer_bytes: int) -> ReadSpec:
     else:
         low, high = _times(get.time_range)
     return ReadSpec(
-        _columns(get.columns),
+        _columns(get.columns, pause),
         low,
         high,
         get.max_versions or 1,
@@ -65,13 +71,14 @@ def read_spec(get: TGet, answer_bytes: int) -> ReadSpec:
     )
 
 
-def scan_spec(scan: Thrift2Scan, answer_bytes: int) -> ReadSpec:
+@switches
+def scan_spec(scan: Thrift2Scan, answer_bytes: int, pause: Pause) -> ReadSpec:
     versions = 1 if scan.max_versions is None else scan.max_versions
     if versions <= 0:
         raise JavaError(PLAIN, "versions must be positive")
     low, high = _times(scan.time_range)
     return ReadSpec(
-        _columns(scan.columns),
+        _columns(scan.columns, pause),
         low,
         high,
         versions,
@@ -88,9 +95,10 @@ def family_times(scan: Thrift2Scan) -> FamilyTimes | None:
     return {family: _times(given) for family, given in ranges.items()} or None
 
 
-def _columns(named: Sequence[TColumn] | None) -> Columns | None:
+@switches
+def _columns(named: Sequence[TColumn] | None, pause: Pause) -> Columns | None:
     chosen: dict[bytes, set[bytes] | None] = {}
-    for column in named or ():
+    for column in with_pauses(named or (), pause, _CELLS_BETWEEN_PAUSES):
         wanted = chosen.setdefault(column.family, set())
         if column.qualifier is None:
             chosen[column.family] = None
@@ -122,7 +130,7 @@ def _filter(text: bytes | None, serialized: bytes | None) -> bytes | None:
 
 
 @switches
-def result(row: bytes | None, cells: Sequence[Cell], pause: Callable[[], object], partial: bool = False) -> TResult:
+def result(row: bytes | None, cells: Sequence[Cell], pause: Pause, partial: bool = False) -> TResult:
     """`pause` is called between many."""
     if len(cells) <= _CELLS_BETWEEN_PAUSES:
         return TResult(row, [_value(cell) for cell in cells], False, partial)
@@ -149,14 +157,16 @@ def _write_time(given: int | None, default: int) -> int:
     return default if given is None else conversion.write_time(given)
 
 
-def put_mutation(put: TPut, cell_bytes: int) -> RowMutation:
+@switches
+def put_mutation(put: TPut, cell_bytes: int, pause: Pause) -> RowMutation:
     row = check_row(put.row)
     if put.cell_visibility is not None and put.cell_visibility.expression:
         raise JavaError(DO_NOT_RETRY, "cells with visibility expressions cannot be protected here; nothing was written")
     if not put.column_values:
         raise BadArgument(f"No columns to insert: the put into row {shown(row)} is empty")
     default = _write_time(put.timestamp, SERVER_TIME)
-    operations = [_put(row, cell, default, cell_bytes) for cell in put.column_values]
+    cells = with_pauses(put.column_values, pause, _WRITES_BETWEEN_PAUSES)
+    operations = [_put(row, cell, default, cell_bytes) for cell in cells]
     return RowMutation(row, operations, put.durability == _SKIP_WAL, conversion.ttl_millis(put.attributes))
 
 
@@ -170,7 +180,7 @@ def _put(row: bytes, cell: TColumnValue, default: int, cell_bytes: int) -> Opera
 
 
 @switches
-def delete_mutation(delete: TDelete, families: Families) -> RowMutation:
+def delete_mutation(delete: TDelete, families: Families, pause: Pause) -> RowMutation:
     row = check_row(delete.row)
     skip_log = delete.durability == _SKIP_WAL
     if not delete.columns:
@@ -178,13 +188,10 @@ def delete_mutation(delete: TDelete, families: Families) -> RowMutation:
         whole: list[Operation] = [(DELETE_FAMILY, family, b"", time, b"") for family in families()]
         return RowMutation(row, whole, skip_log)
     kind = _DELETE_COLUMNS if delete.delete_type is None else delete.delete_type
+    columns: Iterable[TColumn] = with_pauses(delete.columns, pause, _WRITES_BETWEEN_PAUSES)
     if kind == _DELETE_FAMILY:  # of several of one family HBase's client keeps the last
-        return RowMutation(row, [_delete(row, column, kind) for column in _last_of_each(delete.columns)], skip_log)
-    return RowMutation(row, [_delete(row, column, kind) for column in delete.columns], skip_log)
-
-
-def _last_of_each(columns: Sequence[TColumn]) -> Iterable[TColumn]:
-    return {column.family: column for column in columns}.values()
+        columns = with_pauses({column.family: column for column in columns}.values(), pause, _WRITES_BETWEEN_PAUSES)
+    return RowMutation(row, [_delete(row, column, kind) for column in columns], skip_log)
 
 
 def _delete(row: bytes, column: TColumn, kind: int) -> Operation:

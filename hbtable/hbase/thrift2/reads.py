@@ -14,9 +14,11 @@ from hbtable.hbase.thrift2.conversion import NOTHING, read_spec, result
 from hbtable.model.cell import Cell
 from hbtable.model.read import bytes_of
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
 _GETS_BETWEEN_PAUSES: Final = 64
+_CELLS_BETWEEN_PAUSES: Final = 2048
 
 
 @final
@@ -85,22 +87,23 @@ class Thrift2ReadCalls:
     @switches
     def _cells(self, table: bytes, get: TGet, left_bytes: int, is_existence: bool = False) -> Sequence[Cell]:
         row = check_row(get.row)
-        spec = read_spec(get, left_bytes)
+        spec = read_spec(get, left_bytes, self._pause)
         if is_existence or get.existence_only:
             self._tables.check_existence(table, spec.columns)
         found = self._tables.named(table).read_rows((row,), spec)
         cells = found[0][1] if found else ()
-        return cells if get.store_limit is None and not get.store_offset else _of_each_family(cells, get)
+        return cells if get.store_limit is None and not get.store_offset else _of_each_family(cells, get, self._pause)
 
 
-def _of_each_family(cells: Sequence[Cell], get: TGet) -> list[Cell]:
+@switches
+def _of_each_family(cells: Sequence[Cell], get: TGet, pause: Callable[[], object]) -> list[Cell]:
     """`store_limit` cells of each family, behind the first `store_offset`. 0 is as 1, and less than 0 all, as in
     HBase."""
     first = max(get.store_offset or 0, 0)
     limit = -1 if get.store_limit is None or get.store_limit < 0 else max(get.store_limit, 1)
     seen: Counter[bytes] = Counter()
     found = []
-    for cell in cells:
+    for cell in with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES):
         family = cell[0].partition(b":")[0]
         place = seen[family]
         seen[family] += 1

@@ -51,10 +51,11 @@ class Thrift2ScannerCalls:
         wanted = _wanted(count)
         return self._fetch(self._calls.unnumbered(table, self._request(scan), _limit(scan)), wanted)
 
+    @switches
     def _request(self, scan: Thrift2Scan) -> ScanRequest:
         backwards = bool(scan.reversed)
         rows = range_of(scan.start_row or b"", scan.stop_row or b"", backwards)
-        spec, pieces = scan_spec(scan, self._answer_bytes), max(scan.batch_size or 0, 0)
+        spec, pieces = scan_spec(scan, self._answer_bytes, self._pause), max(scan.batch_size or 0, 0)
         return ScanRequest(rows, spec, backwards, pieces, family_times=family_times(scan))
 
     @switches

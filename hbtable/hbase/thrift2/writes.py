@@ -26,6 +26,7 @@ from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation,
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
+from hbtable.runtime.slices import sorted_with_pauses, with_pauses
 from hbtable.switches import switches
 
 _EQUAL: Final = 2
@@ -39,7 +40,8 @@ _COMPARE: Final[dict[int, Callable[[bytes, bytes], bool]]] = {
     5: lambda given, stored: given > stored,
 }
 _NO_OP: Final = 6
-_PUTS_BETWEEN_PAUSES: Final = 512
+_ROWS_BETWEEN_PAUSES: Final = 512
+_COUNTERS_BETWEEN_PAUSES: Final = 16
 _ROWS_AT_ONCE: Final = 1000
 _VERSIONS_LOOKED_AT: Final = 8
 """Of a counter, for the time of the value that was just written."""
@@ -67,27 +69,23 @@ class Thrift2WriteCalls:
 
     @switches
     def put(self, table: bytes, put: TPut) -> None:
-        self._tables.named(table).mutate((put_mutation(put, self._cell_bytes),))
+        self._tables.named(table).mutate((put_mutation(put, self._cell_bytes, self._pause),))
 
     @switches
     def putMultiple(self, table: bytes, puts: Sequence[TPut]) -> None:
-        self._mutate(table, [self._put(put, number) for number, put in enumerate(puts, 1)])
-
-    @switches
-    def _put(self, put: TPut, number: int) -> RowMutation:
-        if not number % _PUTS_BETWEEN_PAUSES:
-            self._pause()
-        return put_mutation(put, self._cell_bytes)
+        rows = with_pauses(puts, self._pause, _ROWS_BETWEEN_PAUSES)
+        self._mutate(table, [put_mutation(put, self._cell_bytes, self._pause) for put in rows])
 
     @switches
     def deleteSingle(self, table: bytes, delete: TDelete) -> None:
-        self._tables.named(table).mutate((delete_mutation(delete, self._families_of(table)),))
+        self._tables.named(table).mutate((delete_mutation(delete, self._families_of(table), self._pause),))
 
     @switches
     def deleteMultiple(self, table: bytes, deletes: Sequence[TDelete]) -> list[TDelete]:
         """Those that failed: none, or the call fails."""
         families = self._families_of(table)
-        self._mutate(table, [delete_mutation(delete, families) for delete in deletes])
+        rows = with_pauses(deletes, self._pause, _ROWS_BETWEEN_PAUSES)
+        self._mutate(table, [delete_mutation(delete, families, self._pause) for delete in rows])
         return []
 
     @switches
@@ -108,6 +106,7 @@ class Thrift2WriteCalls:
         try:
             for first in range(0, len(mutations), _ROWS_AT_ONCE):
                 named.mutate(mutations[first : first + _ROWS_AT_ONCE])
+                self._pause()
         except AccessDenied:
             raise  # of all rows together, as of one region's in HBase
         except InvalidRequest:
@@ -117,7 +116,7 @@ class Thrift2WriteCalls:
 
     @switches
     def _one_by_one(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
-        for mutation in mutations:
+        for mutation in with_pauses(mutations, self._pause, _COUNTERS_BETWEEN_PAUSES):
             try:
                 self._tables.named(table).mutate((mutation,))
             except InvalidRequest:
@@ -134,13 +133,13 @@ class Thrift2WriteCalls:
         puts: list[Operation] = []
         deletes: list[Operation] = []
         skip_log, ttl, families = True, 0, self._families_of(table)
-        for one in mutations.mutations:
+        for one in with_pauses(mutations.mutations, self._pause, _ROWS_BETWEEN_PAUSES):
             if one.put is not None:
-                part = put_mutation(one.put, self._cell_bytes)
+                part = put_mutation(one.put, self._cell_bytes, self._pause)
                 puts += part.operations
                 ttl = ttl or part.ttl_millis
             elif one.delete_single is not None:
-                part = delete_mutation(one.delete_single, families)
+                part = delete_mutation(one.delete_single, families, self._pause)
                 deletes += part.operations
             else:
                 raise MissingField(f"a mutation of row {shown(row)} is neither a put nor a delete")
@@ -159,14 +158,15 @@ class Thrift2WriteCalls:
     def checkAndPut(
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, put: TPut
     ) -> bool:
-        mutation = put_mutation(put, self._cell_bytes)
+        mutation = put_mutation(put, self._cell_bytes, self._pause)
         return self._if_equal(table, row, family, qualifier, value, mutation)
 
     @switches
     def checkAndDelete(
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, delete: TDelete
     ) -> bool:
-        return self._if_equal(table, row, family, qualifier, value, delete_mutation(delete, self._families_of(table)))
+        mutation = delete_mutation(delete, self._families_of(table), self._pause)
+        return self._if_equal(table, row, family, qualifier, value, mutation)
 
     @switches
     def checkAndMutate(
@@ -241,17 +241,21 @@ class Thrift2WriteCalls:
         row = check_row(increment.row)
         if not increment.columns:
             raise BadArgument(f"No columns to increment in row {shown(row)}")
-        self._tables.check_counters(table, [(column.family, column.qualifier) for column in increment.columns])
+        columns, pause = increment.columns, self._pause
+        last = {(one.family, one.qualifier): _amount(one) for one in with_pauses(columns, pause)}
+        self._tables.check_counters(table, list(last))
         named = self._tables.named(table)
-        last = {(column.family, column.qualifier): _amount(column) for column in increment.columns}
-        totals = {name: self._add(named, row, *name, amount) for name, amount in last.items()}
+        counters = with_pauses(last.items(), pause, _COUNTERS_BETWEEN_PAUSES)
+        totals = {name: self._add(named, row, *name, amount) for name, amount in counters}
         values = []
-        for column in increment.columns:
+        for column in with_pauses(columns, pause):
             name = column.family, column.qualifier
             total, time = totals[name]
             value = (total - last[name] + _amount(column)).to_bytes(8, "big", signed=True)
             values.append(TColumnValue(*name, value, time, None, PUT_TYPE))
-        return NOTHING if increment.return_results is False else TResult(row, sorted(values, key=_column), False, False)
+        if increment.return_results is False:
+            return NOTHING
+        return TResult(row, sorted_with_pauses(values, _column, pause), False, False)
 
     @switches
     def _add(
@@ -272,12 +276,15 @@ class Thrift2WriteCalls:
         row = check_row(append.row)
         if not append.columns:
             raise BadArgument(f"No columns to append to in row {shown(row)}")
-        values = [(column.family, column.qualifier, column.value) for column in append.columns]
+        columns = with_pauses(append.columns, self._pause)
+        values = [(column.family, column.qualifier, column.value) for column in columns]
         try:
             cells = self._tables.named(table).append(row, values)
         except LimitExceeded as error:
             raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
-        return NOTHING if append.return_results is False else result(row, sorted(cells, key=_name), self._pause)
+        if append.return_results is False:
+            return NOTHING
+        return result(row, sorted_with_pauses(cells, _name, self._pause), self._pause)
 
 
 def _amount(column: TColumnIncrement) -> int:

@@ -15,7 +15,9 @@ from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
+from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
@@ -23,6 +25,7 @@ from hbtable.tablet.writes.apply import bad_row, check_unchanged, no_such_family
 from hbtable.tablet.writes.writing import TabletWriter
 
 _COUNTER_BYTES: Final = 8
+_APPENDS_AT_ONCE: Final = 256
 
 
 @final
@@ -63,9 +66,14 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.append. A column named twice: both suffixes go to the old value, both results
         are returned, the last one is kept."""
         ttl_millis = whole_number("the time to live", ttl_millis, 0, LARGEST_I64)
-        for _, _, suffix in values:
-            check_bytes("the value", suffix)
-        self._check(row, [(family, qualifier) for family, qualifier, _ in values])
+        environment = self._state.environment
+        pacer = Pacer(environment.runtime, environment.options.slice_seconds)
+        for first in range(0, len(values), _APPENDS_AT_ONCE):
+            some = values[first : first + _APPENDS_AT_ONCE]
+            for _, _, suffix in some:
+                check_bytes("the value", suffix)
+            self._check(row, [(family, qualifier) for family, qualifier, _ in some])
+            pacer.pause()
         row_locks = self._state.row_locks
         row_locks.acquire(row)
         try:
@@ -77,6 +85,7 @@ class ReadModifyWriter:
                 old = cell[2] if cell is not None else b""
                 operations.append((PUT, family, qualifier, self._time(row, cell), old + suffix))
                 ttls.append(ttl_millis or old_ttl)
+                pacer.pause()
             mutation = RowMutation(row, operations)
             if any(ttls):
                 mutation.ttls = ttls
@@ -85,7 +94,7 @@ class ReadModifyWriter:
             row_locks.release(row)
         return [
             (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
-            for _, family, qualifier, timestamp, value in operations
+            for _, family, qualifier, timestamp, value in with_pauses(operations, pacer.pause)
         ]
 
     @switches

@@ -34,8 +34,8 @@ from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, bad_row, chec
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
-_MOST_AT_ONCE: Final = 10_000
-"""Operations that are built without a switch: some 20 ms. Fewer: usual batches would have to wait for each other."""
+_MOST_AT_ONCE: Final = 5000
+"""Operations that are built without a switch: some 10 ms. Fewer: usual batches would have to wait for each other."""
 
 
 @final
