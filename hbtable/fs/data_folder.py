@@ -10,7 +10,9 @@ right to write. A folder is never taken over unless it is empty or has FORMAT.
 
 Somebody may remove LOCK, or put another folder in this one's place, a backup say, while a process uses it. So the
 folder itself is locked as well, where the file system can do that, and its holder looks whether path and LOCK are still
-those that it locked (check_held): otherwise a second process could be serving there.
+those that it locked (check_held): otherwise a second process could be serving there. A backup that is copied over the
+files in place leaves folder and LOCK where they are: what LOCK says tells, and the sizes of files that are being
+written.
 """
 
 import contextlib
@@ -20,7 +22,7 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed
@@ -48,6 +50,11 @@ class DataFolder:
         self._lock = lock
         self._descriptor = descriptor
         self._ids = (_id_of(os.fstat(descriptor)), _id_of(os.fstat(lock)))
+        self._says, self._written = b"", (0, 0)
+        """The text of LOCK; its length and time of change after it was written."""
+        self.overwritten: Callable[[], str] = lambda: ""
+        """The path of a file that this process writes to and that somebody else changed; "": there is none. Does not
+        switch."""
         _HELD.add((os.getpid(), self._ids[0]))
 
     @property
@@ -96,8 +103,24 @@ class DataFolder:
 
     def check_held(self) -> None:
         """LockLost when the path leads to another folder by now, or LOCK to another file: another process may use what
-        is there. Two calls of the system; to be made often, and before anything is acknowledged."""
+        is there. The same when somebody wrote over the files in it. A few calls of the system; to be made often, and
+        before anything is acknowledged."""
         _check_same(self.root, self._ids)
+        changed = "LOCK" if self._is_other_text() else self.overwritten()
+        if changed:
+            raise _lost(self.root, f"somebody wrote over its files ({changed}), as when a backup is copied into it,")
+
+    def _is_other_text(self) -> bool:
+        """Whether somebody else wrote into LOCK."""
+        try:
+            if self._lock < 0 or _written(self._lock) == self._written:
+                return False
+            if os.pread(self._lock, 1000, 0) != self._says:
+                return True
+            self._written = _written(self._lock)  # touched, and no more
+        except OSError:
+            pass  # nothing is known
+        return False
 
     def set_address(self, address: str) -> None:
         """Writes down the address that a second process is told, once this one knows its port."""
@@ -107,9 +130,12 @@ class DataFolder:
         try:
             os.pwrite(self._lock, says, 0)
             os.ftruncate(self._lock, len(says))
+            self._says = says
         except OSError as error:
             if error.errno not in NO_ROOM:  # a full disk need not keep anybody from starting
                 raise
+            self._says = os.pread(self._lock, 1000, 0)
+        self._written = _written(self._lock)
 
     def close(self) -> None:
         """Frees the folder for other processes. Idempotent; to be called after everything in it is closed."""
@@ -194,8 +220,11 @@ def _check_same(root: str, ids: tuple[tuple[int, int], tuple[int, int] | None]) 
         return  # nothing is known, as with too many open files
     if (folder, lock) == ids:
         return
-    what = "its file LOCK was removed or replaced" if folder == ids[0] else "it was moved or replaced"
-    raise LockLost(
+    raise _lost(root, "its file LOCK was removed or replaced" if folder == ids[0] else "it was moved or replaced")
+
+
+def _lost(root: str, what: str) -> LockLost:
+    return LockLost(
         f"the data folder {root} is not this process's any more: {what} while it was in use. Another process may own "
         "what is there now: stop this server or close this database, and start or open the folder that counts"
     )
@@ -344,6 +373,11 @@ def _id_at(path: str) -> tuple[int, int] | None:
         return _id_of(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _written(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_size, status.st_mtime_ns
 
 
 def _id_of(status: os.stat_result) -> tuple[int, int]:

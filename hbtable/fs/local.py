@@ -12,6 +12,7 @@ of their own, so that a big SSTable's sync cannot delay a commit.
 Changes of names are atomic among the tasks of this process; data_folder.py's flock keeps other processes out.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Final, final
@@ -41,7 +42,7 @@ class LocalAppendFile:
     """An open file; its descriptor is closed only when no sync uses it any more."""
 
     __slots__ = (
-        "_closed", "_descriptor", "_descriptor_syncs", "_runtime", "_sync_kind", "_syncs", "_system", "path",
+        "_closed", "_descriptor", "_descriptor_syncs", "_runtime", "_size", "_sync_kind", "_syncs", "_system", "path",
     )  # fmt: skip
 
     def __init__(self, system: "LocalFileSystem", runtime: Runtime, path: str, descriptor: int) -> None:
@@ -52,7 +53,9 @@ class LocalAppendFile:
         self._descriptor_syncs = DescriptorSyncs(descriptor)
         self._sync_kind = "log-sync" if path.startswith("logs/") else "file-sync"
         self._syncs = 0
+        self._size = 0
         self._closed = False
+        system.growing.add(self)
 
     def append(self, data: bytes) -> None:
         """Never switches. After an error a part of `data` may be in the file."""
@@ -64,7 +67,10 @@ class LocalAppendFile:
                 rest = memoryview(data)[written:]
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
+            self._size += len(data)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._size = os.fstat(self._descriptor).st_size
             raise self._system.write_failed(error, self.path, "appending to") from error
 
     @switches
@@ -91,8 +97,13 @@ class LocalAppendFile:
         if self._closed:
             return
         self._closed = True
+        self._system.growing.discard(self)
         if not self._syncs:
             os.close(self._descriptor)
+
+    def has_other_size(self) -> bool:
+        """Whether it is longer or shorter than what was appended: somebody else wrote to it."""
+        return not self._closed and os.fstat(self._descriptor).st_size != self._size
 
     def _check_usable(self) -> None:
         if self._closed or self._descriptor_syncs.failed:
@@ -147,6 +158,15 @@ class LocalFileSystem:
         self.when_full: Callable[[], None] = _nobody
         self.check_held: Callable[[], None] = _nobody
         """DataFolder.check_held, for a folder that is locked."""
+        self.growing: set[LocalAppendFile] = set()
+        """Files that are open for appending."""
+
+    def overwritten(self) -> str:
+        """As DataFolder.overwritten."""
+        try:
+            return next((file.path for file in self.growing if file.has_other_size()), "")
+        except OSError:
+            return ""  # nothing is known
 
     def check_ours(self) -> None:
         """StorageFailed when another folder lies at the path by now: nothing may be changed there."""

@@ -80,6 +80,7 @@ class _Folder(_OnDisk):
         folder = DataFolder.open(path, "hbtable.open(), no port")
         try:
             self._marks = MarksFile(path)
+            self._held = folder
         except BaseException:
             folder.close()
             raise
@@ -87,6 +88,7 @@ class _Folder(_OnDisk):
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         local = self._local(runtime)
+        self._held.overwritten = local.overwritten
         lock_service = LocalLockService(local, runtime)
         return EmbeddedCluster(runtime, local, lock_service, options, room=local, marks=self._marks), lock_service
 

@@ -1,6 +1,7 @@
 """The data folder, or its LOCK, is removed or replaced under a running server or an open database."""
 
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -76,6 +77,47 @@ def test_an_open_database_acknowledges_nothing_more_and_its_successor_has_all(tm
         rows = dict(database.table("t").scan())
         assert b"r" in rows
         assert {b"late%d" % number for number in range(acknowledged)} <= rows.keys()
+
+
+def copy_over(source: Path, target: Path) -> None:
+    """What target had stays the same file, with source's bytes and times."""
+    subprocess.run(["cp", "-a", f"{source}/.", str(target)], check=True)
+
+
+@pytest.mark.parametrize("taken", ["running", "stopped"])
+def test_a_server_ends_when_a_backup_is_copied_over_its_files(tmp_path: Path, taken: str) -> None:
+    """`taken`: whether the server ran when the backup was made; with the same server, LOCK says the same."""
+    root, backup = tmp_path / "data", tmp_path / "backup"
+    if taken == "stopped":
+        with hbtable.open(str(root)) as database:
+            database.create_table("other", ["f"])
+        copy_over(root, backup)
+    with ServerProcess(root) as server:
+        connection = server.connect()
+        connection.create_table("t", {"f": {}})
+        connection.table("t").put(b"r", {b"f:q": b"v"})
+        if taken == "running":
+            copy_over(root, backup)
+        connection.table("t").put(b"s", {b"f:q": b"v"})
+        connection.close()
+        copy_over(backup, root)
+        assert server.process is not None
+        assert server.process.wait(60) == LOST
+        assert "somebody wrote over its files" in server.errors.read_text()
+
+
+def test_a_database_acknowledges_nothing_more_when_a_backup_is_copied_over_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hbtable.launch.folder_watch._LOOK_SECONDS", 3600.0)  # only the put can notice
+    root, backup = tmp_path / "data", tmp_path / "backup"
+    with hbtable.open(str(root)) as database:
+        table = database.create_table("t", ["f"])
+        copy_over(root, backup)
+        table.put(b"r", {b"f:q": b"v"})
+        copy_over(backup, root)
+        with pytest.raises(LockLost, match="somebody wrote over its files"):
+            table.put(b"s", {b"f:q": b"v"})
 
 
 CAUSES = {"LOCK": "its file LOCK was removed or replaced", "moved": "it was moved or replaced"}

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, UnsupportedFormat
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed, UnsupportedFormat
 from hbtable.fs.data_folder import DataFolder, FolderForReading, check_readable
 from hbtable.fs.entry_kinds import put_aside
+from hbtable.fs.local import LocalFileSystem
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def test_a_new_folder_is_made_with_its_format(tmp_path: Path) -> None:
@@ -112,6 +114,50 @@ def test_without_its_lock_file_a_folder_in_use_is_no_others(tmp_path: Path) -> N
         folder.check_held()
     folder.close()
     DataFolder.open(str(tmp_path)).close()
+
+
+@pytest.mark.parametrize("text", [b"", b"pid 1\n", b"x" * 2000])
+def test_a_folder_whose_lock_file_was_written_over_is_lost(tmp_path: Path, text: bytes) -> None:
+    folder = DataFolder.open(str(tmp_path), "127.0.0.1:9090")
+    (tmp_path / "LOCK").write_bytes(text)
+    with pytest.raises(LockLost, match=r"somebody wrote over its files \(LOCK\), as when a backup is copied into it,"):
+        folder.check_held()
+    folder.close()
+    folder.check_held()
+
+
+def test_a_lock_file_that_was_only_touched_is_the_same(tmp_path: Path) -> None:
+    folder = DataFolder.open(str(tmp_path), "127.0.0.1:9090")
+    for when in (1, 2):
+        os.utime(tmp_path / "LOCK", (when, when))
+        (tmp_path / "LOCK").chmod(0o600)
+        folder.check_held()
+    folder.set_address("127.0.0.1:9091")
+    folder.check_held()
+    folder.close()
+
+
+@pytest.mark.parametrize("left", [0, 5, 50])
+def test_a_folder_in_which_a_file_that_is_being_written_has_another_size_is_lost(tmp_path: Path, left: int) -> None:
+    runtime = SimulatedRuntime(1)
+
+    def body() -> None:
+        folder = DataFolder.open(str(tmp_path))
+        fs = LocalFileSystem(str(tmp_path), runtime)
+        fs.check_held, folder.overwritten = folder.check_held, fs.overwritten
+        file = fs.create("a")
+        file.append(b"1234567890")
+        folder.check_held()
+        os.truncate(tmp_path / "a", left)
+        with pytest.raises(LockLost, match=r"somebody wrote over its files \(a\)"):
+            folder.check_held()
+        with pytest.raises(StorageFailed, match="somebody wrote over its files"):
+            file.sync()
+        file.close()
+        folder.check_held()
+        folder.close()
+
+    runtime.run(body)
 
 
 @pytest.mark.parametrize("replaced", [True, False])
