@@ -24,6 +24,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.errors import TableNotFound
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
@@ -38,7 +39,8 @@ from tests.campaigns.soak_worn import Worn, bounds, living_objects
 OPTIONS: Final = EmbeddedOptions(
     server=TabletServerOptions(
         log=LogOptions(durability="os"), maintenance=MaintenanceOptions(flush_age_seconds=60.0, roll_seconds=60.0)
-    )
+    ),
+    normalizer=NormalizerOptions(period_seconds=30.0, emptied_age_seconds=30.0),
 )
 STEP_SECONDS: Final = 0.001
 """Simulated time of one operation: maintenance looks at its tablets every 250 of them."""
@@ -97,6 +99,13 @@ def clicks(table: Table, number: int) -> None:
     table.mutate([put(b"click%09d" % number, b"v" * 200)])
     if number % 50 == 0:
         table.scan_page(ScanRequest(max_rows=50))
+
+
+def emptied(cluster: EmbeddedCluster, number: int) -> None:
+    """The same in a table that splits again and again, where the newest rows begin."""
+    clicks(cluster.client.table(b"t"), number)
+    if number % 100 == 99:
+        cluster.client.admin.split(b"t", b"click%09d" % number)
 
 
 def tables(cluster: EmbeddedCluster, number: int) -> None:
@@ -167,6 +176,7 @@ def soak(name: str, operation: Operation, count: int, family: FamilySchema, seed
         runtime.sleep(IDLE_SECONDS)
         worn.objects = alive(cluster) - objects
         files = memory.list_files("sstables")
+        worn.tablets = len(cluster.client.admin.tablets(b"t"))
         worn.files, worn.sstable_bytes = len(files), sum(file.length_bytes for file in files)
         worn.log_bytes = sum(file.length_bytes for file in memory.list_files("logs"))
         cluster.stop()
@@ -199,6 +209,7 @@ PATTERNS: Final[list[tuple[str, Operation, int, FamilySchema]]] = [
     ("queue", on_table(queue), 160_000, FamilySchema(b"f")),
     ("counter", on_table(counter), 1_000_000, FamilySchema(b"f")),
     ("clicks", on_table(clicks), 100_000, FamilySchema(b"f", ttl_seconds=10)),
+    ("emptied", emptied, 20_000, FamilySchema(b"f", ttl_seconds=10)),
     ("tables", tables, 5_000, FamilySchema(b"f")),
     ("absent names", absent_names, 50_000, FamilySchema(b"f")),
     ("regroup", regroup, 5_000, FamilySchema(b"f")),

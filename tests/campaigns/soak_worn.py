@@ -17,6 +17,7 @@ class Worn:
     last_cells: float = 0.0
     files: int = 0
     sstable_bytes: int = 0
+    tablets: int = 0
     log_bytes: int = 0
     objects: int = 0
     descriptors: int = 0
@@ -24,8 +25,9 @@ class Worn:
     def __str__(self) -> str:
         return (
             f"{self.name:12} {self.first_micros:8.0f} {self.last_micros:8.0f} us   {self.first_cells:8.0f} "
-            f"{self.last_cells:8.0f} cells   {self.files:4} files {self.sstable_bytes:10} bytes, log "
-            f"{self.log_bytes:8}, {self.objects:6} objects {self.descriptors:4} descriptors"
+            f"{self.last_cells:8.0f} cells   {self.files:4} files {self.sstable_bytes:10} bytes "
+            f"in {self.tablets} tablets, log {self.log_bytes:8}, {self.objects:6} objects "
+            f"{self.descriptors:4} descriptors"
         )
 
 
@@ -38,6 +40,8 @@ def bounds(worn: Worn) -> list[str]:
         wrong.append(f"{worn.name}: files pile up: {worn}")
     if worn.sstable_bytes > 1_000_000:
         wrong.append(f"{worn.name}: what is deleted stays: {worn}")
+    if worn.tablets > 3:
+        wrong.append(f"{worn.name}: emptied tablets stay: {worn}")
     if worn.objects > 300:
         wrong.append(f"{worn.name}: objects stay: {worn}")
     if worn.descriptors > 5:

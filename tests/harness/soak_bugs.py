@@ -13,6 +13,7 @@ from unittest.mock import patch
 from hbtable.client import client
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.master.files.collector import CollectionTimes
+from hbtable.master.tablets import normalizer
 from hbtable.metadata.locator import Locator
 from hbtable.rpc.connections import RpcConnectionPool
 from hbtable.runtime.sockets import TcpConnections
@@ -55,6 +56,7 @@ SOAK_BUGS: Final = (
     SoakBug("queue", 1500, _DEARER, (_UNFLUSHED,)),
     SoakBug("counter", 3000, _DEARER, (_UNSETTLED,)),
     SoakBug("clicks", 6000, _STAYS, ((making, "compacted", _never_expiring), (planning, "wholly_expired", _nothing))),
+    SoakBug("emptied", 1000, "emptied tablets stay", ((normalizer, "plans", _nothing),)),
     SoakBug("tables", 150, _OBJECTS, ((Locator, "forget_table", lambda *_: None),)),
     SoakBug("absent names", 15_000, _OBJECTS, ((client, "MAX_CACHED_TABLES", 10**9),)),
     SoakBug(
