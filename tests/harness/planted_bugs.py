@@ -22,6 +22,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     overtaken   27   what waited for the log while the schema changed keeps its old places
     interrupted 30   calls pass through a lock
     unseen      31   the death of a background task is not noted
+    overwritten 32   nobody reads what LOCK says
 """
 
 from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ from hbtable.commitlog import groups
 from hbtable.commitlog.group_files import writer as group_writer
 from hbtable.commitlog.segments import chain
 from hbtable.errors import Corruption, HbtableError
+from hbtable.fs.data_folder import DataFolder
 from hbtable.hbase.calls.scanners import Scanners
 from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
@@ -167,6 +169,7 @@ PLANTED = {
     "overtaken": (Patch(Spreading, "spread_again", lambda self, layout, spread, checksums: (spread, checksums)),),
     "interrupted": (Patch(Portal, "_submit", _through_a_gate),),
     "unseen": (Patch(TaskDeaths, "died", lambda self, name, error: None),),
+    "overwritten": (Patch(DataFolder, "_is_other_text", lambda self: False),),
 }
 
 

@@ -1,5 +1,6 @@
 """One process per data folder, and only folders of a format that is known."""
 
+import contextlib
 import errno
 import os
 import shutil
@@ -15,6 +16,7 @@ from hbtable.fs.data_folder import DataFolder, FolderForReading, check_readable
 from hbtable.fs.entry_kinds import put_aside
 from hbtable.fs.local import LocalFileSystem
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness.planted_bugs import is_found
 
 
 def test_a_new_folder_is_made_with_its_format(tmp_path: Path) -> None:
@@ -124,6 +126,19 @@ def test_a_folder_whose_lock_file_was_written_over_is_lost(tmp_path: Path, text:
         folder.check_held()
     folder.close()
     folder.check_held()
+
+
+def test_the_planted_bug_is_found(tmp_path: Path) -> None:
+    taken = iter("ab")
+
+    def check() -> None:
+        folder = DataFolder.open(str(tmp_path / next(taken)))
+        with contextlib.closing(folder):
+            (Path(folder.root) / "LOCK").write_bytes(b"")
+            with pytest.raises(LockLost):
+                folder.check_held()
+
+    is_found("overwritten", check)
 
 
 def test_a_lock_file_that_was_only_touched_is_the_same(tmp_path: Path) -> None:
