@@ -38,7 +38,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     size = scanned = tablets = 0
     position = request.position
     while True:
-        at, before = _place(request, position)
+        at, before = place(request, position)
         plain = request.plain and not rows
         narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size, plain)
         try:
@@ -70,7 +70,20 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
 
 
-def _place(request: ScanRequest, position: ScanPosition | None) -> tuple[bytes, bool]:
+@switches
+def page_of_one_tablet(
+    request: ScanRequest, tablet: TabletRecord, scan: Callable[[ScanRequest], ScanPage]
+) -> ScanPage | None:
+    """The page that page() makes of a request without a filter, where `tablet` is the one of its position, which `scan`
+    asks. None: the page goes on behind that tablet."""
+    narrowed = _narrowed(request, request.position, request.max_rows, request.max_bytes, request.plain, tablet)
+    found = scan(narrowed)
+    if found.next is None and _beyond(request, tablet.range, b"") is not None:
+        return None
+    return found
+
+
+def place(request: ScanRequest, position: ScanPosition | None) -> tuple[bytes, bool]:
     """(row, False): the tablet of the row. (row, True): the tablet of the rows right before it."""
     if position is not None:
         return position.row, request.reversed and position.cells_done == BETWEEN_TABLETS

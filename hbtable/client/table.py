@@ -15,6 +15,7 @@ from hbtable.client import scanning
 from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_within, rows_by_tablet, rows_within
 from hbtable.client.options import ClientOptions
 from hbtable.client.suspects import Suspects
+from hbtable.client.table_calls import AheadPage
 from hbtable.errors import (
     LimitExceeded,
     LockLost,
@@ -241,6 +242,21 @@ class Table:
                 return self._suspects.scan(record.owner, self.shown_name(), request, ask), record
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=False, before=before)
+
+    @switches
+    def page_ahead(self, request: ScanRequest) -> AheadPage | None:
+        """The page of scan_page(), for somebody who has not asked for it yet. None where it is not known later whether
+        the page is still that, or where it lies in several tablets. Any error: scan_page() will tell."""
+        row, before = scanning.place(request, request.position)
+        if before or request.spec.filter is not None or request.family_times:
+            return None
+        record = self.find(self._id or self._open(), row)
+        service = self._service(record.owner)
+        is_valid = service.valid_from_now(record.tablet_id)
+        if is_valid is None:
+            return None
+        page = scanning.page_of_one_tablet(request, record, partial(service.scan, record.tablet_id))
+        return None if page is None else AheadPage(page, is_valid)
 
     # ---------------------------------------------------------------- the table's record
 

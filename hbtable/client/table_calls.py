@@ -1,14 +1,22 @@
 """The calls that everything on top of a table needs, the gateway and Rows: client.table.Table has them, and so has
 its counterpart for programs whose threads are not tasks of the runtime (launch.embedded). Tests hand in fakes."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord
 from hbtable.switches import switches
+
+
+class AheadPage(NamedTuple):
+    """A page that was made before it was asked for."""
+
+    page: ScanPage
+    is_valid: Callable[[], bool]
+    """Whether scan_page() would give it now. Does not switch."""
 
 
 class TableCalls(Protocol):
@@ -41,3 +49,14 @@ class NamedTableCalls(TableCalls, Protocol):
     @switches
     def record(self) -> TableRecord: ...
     def shown_name(self) -> str: ...
+
+
+class ScanningAhead(TableCalls, Protocol):
+    """The calls on one table that a gateway needs."""
+
+    @switches
+    def page_ahead(self, request: ScanRequest) -> AheadPage | None: ...
+
+
+class NamedScanningAhead(NamedTableCalls, ScanningAhead, Protocol):
+    """The same calls, with the name and the record of the table."""

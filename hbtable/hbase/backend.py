@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from hbtable.access.data_checks import DataChecks
-from hbtable.client.table_calls import NamedTableCalls, TableCalls
+from hbtable.client.table_calls import NamedScanningAhead, ScanningAhead
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.permissions.guarded_table import GuardedTable
 from hbtable.model import names
@@ -20,7 +20,7 @@ Address = Callable[[str], tuple[bytes, int]]
 """Of the gateway of a tablet server, by its incarnation: host and port."""
 
 
-OpenTable = Callable[[bytes], NamedTableCalls]
+OpenTable = Callable[[bytes], NamedScanningAhead]
 """The table of a name in any spelling; it need not exist yet. InvalidRequest for a name that no table can have."""
 
 
@@ -35,7 +35,7 @@ class TableBackend:
         self._open_table = open_table
         self._checks = checks
 
-    def named(self, name: bytes | None) -> TableCalls:
+    def named(self, name: bytes | None) -> ScanningAhead:
         if name is None:
             raise BadArgument("the call has no table name")
         table = self._open_table(name)

@@ -22,6 +22,7 @@ from hbtable.hbase.codec.sniffing import DetectedProtocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.opening import open_stream
+from hbtable.hbase.read_ahead import ReadAhead
 from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.wrong_protocols import explanation, reason
@@ -59,13 +60,14 @@ class GatewayConnection:
     runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_before", "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host",
+        "_ahead", "_before", "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host",
         "idle_since", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
         self._stream = stream
         self._context = context
+        self._ahead = ReadAhead(context.budget)
         self._head: Call | None = None
         self._before: ThriftMethod | None = None
         """The last call. It tells to which of two services a call without arguments belongs."""
@@ -144,6 +146,7 @@ class GatewayConnection:
             if self.busy:
                 self._context.in_flight -= 1
             act_as(None)
+            self._ahead.drop()
             self._stream.close()
 
     def _warn(self, message: str, *values: object) -> None:
@@ -189,7 +192,7 @@ class GatewayConnection:
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed = wire, framed
-        more, wait_for_turn = source.begin, context.request_gate(self.host)
+        ahead, more, wait_for_turn = self._ahead, source.begin, context.request_gate(self.host)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
             pending = False
@@ -199,11 +202,10 @@ class GatewayConnection:
             except Overloaded as error:
                 self._refuse(source, wire, error)
                 continue
-            self._head = head = read_head(source)
-            name, kind, sequence = head
+            self._head = name, kind, sequence = read_head(source)
             method = methods.get(name)
             if method is None or kind != CALL:
-                self._unusual(source, wire, head, method)
+                self._unusual(source, wire, self._head, method)
             else:
                 values = read_arguments(source, method)
                 if method.choose is not None:
@@ -218,12 +220,12 @@ class GatewayConnection:
                     source.settle()
                 outcome = "ok"
                 try:
-                    answer = reply(method, sequence, method.call(*values))
+                    ready = ahead.take(method, sequence, values) if ahead.made else None
+                    answer = ready or reply(method, sequence, method.call(*values))
                     method.ok.value += 1
                 except Exception as error:  # noqa: BLE001 - whatever a call raises is answered, not dropped
                     answer, outcome = self._failed(error, method, sequence, dialect)
-                handled = clock()
-                size = len(answer)
+                handled, size = clock(), len(answer)
                 self.sending = True
                 if size > SMALL_BYTES or source.reservation is not None or isinstance(answer, LargeAnswer):
                     self._send_large(answer, source)
@@ -234,9 +236,10 @@ class GatewayConnection:
                 method.seconds.observe(ended - started)
                 if ended - started >= slow_seconds:
                     self._remember(method, values, outcome, (started, decoded, handled, ended), source, size)
+                if method.look_ahead is not None and outcome == "ok":
+                    ahead.make(method, sequence, values, reply, size)
                 values = _NOTHING  # an idle client must not cost what its last request did
-                self.idle_since = ended
-                self.answered = True
+                self.idle_since, self.answered = ended, True
                 self.busy = self.sending = False
                 context.in_flight -= 1
             self._head = None

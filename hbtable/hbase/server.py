@@ -215,6 +215,7 @@ class ThriftGateway:
             table_calls,
         )
         bind(interface, parts, self._guard)
+        interface.methods[b"scannerGetList"].look_ahead = scanner_calls.look_ahead
         return scanner_calls, table_calls
 
     def _bind_thrift2(
@@ -330,6 +331,7 @@ class ThriftGateway:
         while True:
             self._runtime.sleep(_EXPIRY_SECONDS)
             self.scanners.expire()
+            self._context.budget.drop_kept()  # of clients that pause, or went away without a word
 
 
 def _families(admin: Admin, tables: TableBackend) -> Callable[[bytes], list[bytes]]:

@@ -70,8 +70,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
                 column, marks = b"", None
             part = key[begin:-18]
             if part != column:
-                column, last_ts = part, -1
-                found = known.get(part)
+                column, last_ts, found = part, -1, known.get(part)
                 if found is None:
                     if len(known) >= _COLUMNS_REMEMBERED:
                         known.clear()
@@ -103,6 +102,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
             if key[-1]:
                 if key[-1] != FLAG_TTL:
                     check_known(key)
+                tally.expiring += 1
                 if now_millis - timestamp > from_bytes(value[:8]):
                     tally.dead += 1
                     continue

@@ -6,7 +6,7 @@ follows from a declaration: declaration.py. How to add a call: docs/architecture
 # mypy: disable-error-code="empty-body"
 # A declared call has no body.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
@@ -25,7 +25,18 @@ ServerName = Annotated[str, "a tablet server's name"]
 """Its incarnation. Operators may name it by host and port as well."""
 
 
-class TabletService(Service):
+class TabletsHere(Service):
+    """The questions to a tablet server of this process that are no calls to other processes."""
+
+    __slots__ = ()
+
+    def valid_from_now(self, tablet_id: int) -> Callable[[], bool] | None:
+        """A function that says whether every scan of the tablet that began since this call would be answered alike now.
+        None: that is not known, as of a server in another process. Neither switches."""
+        return None
+
+
+class TabletService(TabletsHere):
     """The data path. `tablet_id` names the tablet that the caller's location cache found for the row."""
 
     @call(CallTimeout.WRITE)

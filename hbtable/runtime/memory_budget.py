@@ -6,6 +6,8 @@ who reads or writes steadily is never the oldest for long. What waits for no cli
 counted and cannot be cut; when nothing else is left, arriving requests wait, and answers that still grow are refused
 or, from scanners, end early.
 
+What is kept for a client that may ask for it makes room before anybody is cut off.
+
 Small ones, of up to SMALL_BYTES, are not counted: they are the usual ones, and this must not cost them anything.
 """
 
@@ -18,6 +20,8 @@ from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 0.02
+_KEPT_SHARE: Final = 4
+"""The part of the memory, one over this, that may be taken by what is kept."""
 SMALL_BYTES: Final = 16 << 10
 
 
@@ -36,13 +40,16 @@ class MemoryReservation:
 class MemoryBudget:
     """The memory that the large messages of one port may take together. `sleep` *switches*."""
 
-    __slots__ = ("_open", "_sleep", "cut_off", "limit_bytes", "used_bytes")
+    __slots__ = ("_kept", "_open", "_sleep", "cut_off", "kept_bytes", "limit_bytes", "used_bytes")
 
     def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
         self.limit_bytes = limit_bytes
         """May change at any time; what is under way beyond a smaller one is cut off by the next that wants room."""
         self._sleep = sleep
         self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
+        self._kept: dict[MemoryReservation, None] = {}  # likewise
+        self.kept_bytes = 0
+        """The part of `used_bytes` that may be dropped at any time."""
         self.used_bytes = 0
         self.cut_off = 0
         """Connections ended for room, ever."""
@@ -56,6 +63,37 @@ class MemoryBudget:
         """Idempotent."""
         if self._open.pop(reservation, self) is not self:
             self.used_bytes -= reservation.size_bytes
+
+    def keep(self, size_bytes: int, drop: Callable[[], None]) -> MemoryReservation | None:
+        """Room for something that `drop` throws away as soon as others need the room, or drop_kept() comes. None:
+        there is no room for it."""
+        if (self.kept_bytes + size_bytes) * _KEPT_SHARE > self.limit_bytes:
+            return None
+        if self.used_bytes + size_bytes > self.limit_bytes:
+            return None
+        kept = MemoryReservation(drop)
+        kept.size_bytes = size_bytes
+        self._kept[kept] = None
+        self.kept_bytes += size_bytes
+        self.used_bytes += size_bytes
+        return kept
+
+    def let_go(self, kept: MemoryReservation) -> None:
+        """Ends a keep(): it is used now, or not needed any more. Idempotent."""
+        if self._kept.pop(kept, self) is not self:
+            self.kept_bytes -= kept.size_bytes
+            self.used_bytes -= kept.size_bytes
+
+    def drop_kept(self) -> None:
+        """All of it."""
+        while self._kept:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        oldest = next(iter(self._kept))
+        self.let_go(oldest)
+        if oldest.cut is not None:
+            oldest.cut()
 
     @switches
     def arrive(self, reservation: MemoryReservation, count: int) -> None:
@@ -92,6 +130,9 @@ class MemoryBudget:
     def _make_room(self, spare: MemoryReservation | None = None) -> bool:
         """False when what is left cannot be cut."""
         while self.used_bytes > self.limit_bytes:
+            if self._kept:
+                self._drop_oldest()
+                continue
             oldest = next((one for one in self._open if one.cut is not None and one is not spare), None)
             if oldest is None or oldest.cut is None:
                 return False

@@ -52,9 +52,9 @@ class TabletState:
 
     __slots__ = (
         "applied", "attention_at", "builder", "clock", "damaged", "dead_at_compaction", "dead_at_flush",
-        "environment", "gate", "is_open", "keeper", "last_selection", "markers_at_flush", "max_row_bytes", "range",
-        "reads", "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally", "unflushed_since", "version",
-        "writes",
+        "environment", "gate", "installed", "is_open", "keeper", "last_selection", "markers_at_flush", "max_row_bytes",
+        "range", "reads", "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally", "unflushed_since",
+        "version", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,8 @@ class TabletState:
         self.applied = 0
         self.reads = 0
         self.writes = 0
+        self.installed = 0
+        """Number of versions that there were."""
         self.unflushed_since = 0.0
         """clock_seconds() of the oldest write that only memtables hold; 0.0 when there is none."""
         self.attention_at = options.memtable_bytes
@@ -96,6 +98,7 @@ class TabletState:
         """Swaps the version; does not switch. Readers that began with the old one keep it."""
         old = self.version
         self.version = version
+        self.installed += 1
         if version.layout is not old.layout:
             self.builder = self._builder(version.layout)
         if self.damaged:

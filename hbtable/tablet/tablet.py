@@ -5,7 +5,7 @@ in policy.py and splitting.py. A Tablet is made by load() or, for a split's chil
 or until its record turns out to be another owner's (`lost`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
 from hbtable.commitlog.interface import CommitLog
@@ -33,7 +33,7 @@ from hbtable.tablet.compactions.planning import (
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
-from hbtable.tablet.reads import reading
+from hbtable.tablet.reads import reading, validity
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.records import CommitRecord, Edit
@@ -107,6 +107,10 @@ class Tablet:
     def scan(self, request: ScanRequest) -> ScanPage:
         """A page may be empty and not the last: it ends after TabletOptions.scan_seconds at the latest."""
         return reading.scan(self._state, request)
+
+    def valid_from_now(self) -> Callable[[], bool] | None:
+        """As validity.valid_from_now()."""
+        return validity.valid_from_now(self._state)
 
     @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:

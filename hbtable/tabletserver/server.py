@@ -111,6 +111,13 @@ class TabletServer(TabletService):
     def scan_with_times(self, tablet_id: int, request: ScanRequest, family_times: FamilyTimes) -> ScanPage:
         return self.scan(tablet_id, replace(request, family_times=family_times, plain=False))
 
+    def valid_from_now(self, tablet_id: int) -> Callable[[], bool] | None:
+        tablet = self._tablets.get(tablet_id)
+        is_valid = None if tablet is None else tablet.valid_from_now()
+        if is_valid is None:
+            return None
+        return lambda: self._tablets.get(tablet_id) is tablet and is_valid() and self._valid()
+
     @switches
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         tablet = self._tablets.get(tablet_id)

@@ -11,12 +11,14 @@ server's memory. The end is an empty list, again and again.
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import final
 
-from hbtable.errors import LimitExceeded, TableNotEnabled
+from hbtable.errors import HbtableError, LimitExceeded, TableNotEnabled
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.scanners import Scanner, Scanners
 from hbtable.hbase.codec.binary_answers import SortedRows
+from hbtable.hbase.codec.interface import GROWTH, PageAhead
 from hbtable.hbase.codec.scanned_pages import ScannedPages, size_of
 from hbtable.hbase.codec.thrift_structs import TScan
 from hbtable.hbase.conversion import check_families, shown, upper_bound
@@ -25,15 +27,26 @@ from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange, between, prefix_stop
 from hbtable.model.read import Columns as AskedColumns
-from hbtable.model.read import ReadSpec, ScanRequest, columns_of
+from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
-from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
 Columns = Sequence[bytes] | None
 _PAGE_BYTES = 4 << 20
 _REMEMBERED_TABLES = 1000
+_MOST_PARTS = 8
+_LEAST_BYTES = 64 << 10
+"""A smaller page is made in less time than it is worth."""
+_LEAST_PLAIN_BYTES = 256 << 10
+"""Likewise, of rows as bytes."""
+_PAGES_BEFORE = 2
+"""Full pages of a scanner before one is made ahead: many scans have one page, and the last is made in vain."""
+
+
+class _NotAhead(Exception):
+    """There is a page that cannot be made ahead."""
 
 
 @final
@@ -159,9 +172,22 @@ class ScannerCalls:
             raise BadArgument(f"a scanner cannot return {wanted} rows; ask for 1 or more")
         with scanner.lock:
             pages = self.fetch(scanner, wanted)
-        if scanner.sorted_columns:
-            return SortedRows(pages.rows())
-        return pages if pages.has_plain else pages.rows()
+            scanner.full_pages = scanner.full_pages + 1 if pages.count == wanted else 0
+            scanner.was_plain = pages.has_plain
+        return _answer(scanner, pages)
+
+    def look_ahead(
+        self, sent_bytes: int, number: int | None, count: int | None
+    ) -> Callable[[], PageAhead | None] | None:
+        """A function that makes the page which scannerGetList() would give next; the scanner does not move."""
+        scanner, wanted = self.scanners.find(number), count or 0
+        if scanner is None or scanner.ended or scanner.full_pages < _PAGES_BEFORE or not scanner.goes_ahead:
+            return None
+        if scanner.request.spec.filter is not None or scanner.rows_left is not None:
+            return None
+        if sent_bytes < (_LEAST_PLAIN_BYTES if scanner.was_plain else _LEAST_BYTES):
+            return None
+        return partial(self._made_ahead, scanner, number, wanted, min(GROWTH * sent_bytes, self._answer_bytes))
 
     def scannerClose(self, number: int | None) -> None:
         self.scanners.close(number)
@@ -175,25 +201,36 @@ class ScannerCalls:
         """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
         if scanner.ended or not wanted:
             return ScannedPages()
+        table = self._tables.named(scanner.table)
         collected = self._budget.begin(None)
         try:
-            return self._pages(scanner, wanted, collected)
+            pages, scanner.position = self._pages(
+                scanner, wanted, self._answer_bytes, table.scan_page, partial(self._budget.collect, collected)
+            )
         finally:
             self._budget.end(collected)
+        scanner.ended = scanner.position is None
+        return pages
 
     @switches
-    def _pages(self, scanner: Scanner, wanted: int, collected: MemoryReservation) -> ScannedPages:
-        table = self._tables.named(scanner.table)
+    def _pages(
+        self,
+        scanner: Scanner,
+        wanted: int,
+        left_bytes: int,
+        scan_page: Callable[[ScanRequest], ScanPage],
+        collect: Callable[[int], bool],
+    ) -> tuple[ScannedPages, ScanPosition | None]:
+        """The rows, and where the scan goes on."""
         asked, position = scanner.request, scanner.position
         pages = ScannedPages()
-        left_bytes = self._answer_bytes
         while True:
             request = ScanRequest(
                 asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - pages.count,
                 min(_PAGE_BYTES, left_bytes), position, not scanner.sorted_columns, asked.family_times,
             )  # fmt: skip
             try:
-                page = table.scan_page(request)
+                page = scan_page(request)
             except LimitExceeded:
                 if not pages.count:
                     raise
@@ -204,12 +241,58 @@ class ScannerCalls:
                 break
             page_bytes = size_of(page)
             left_bytes -= page_bytes
-            if not self._budget.collect(collected, page_bytes) or left_bytes <= 0:
+            if not collect(page_bytes) or left_bytes <= 0:
                 break
             self._pause()
-        scanner.position = position
-        scanner.ended = position is None
-        return pages
+        return pages, position
+
+    @switches
+    def _made_ahead(self, scanner: Scanner, number: int | None, wanted: int, most_bytes: int) -> PageAhead | None:
+        asked, start = scanner.request.spec.columns, scanner.position
+        table = self._tables.named(scanner.table)
+        still: list[Callable[[], bool]] = []
+
+        def scan_page(request: ScanRequest) -> ScanPage:
+            found = table.page_ahead(request) if len(still) < _MOST_PARTS else None
+            if found is None:
+                raise _NotAhead
+            still.append(found.is_valid)
+            page = found.page
+            if page.plain is None and page.next is not None and len(page.rows) < request.max_rows:
+                raise _NotAhead  # it took too long, or is large
+            return page
+
+        scanner.goes_ahead = False
+        try:
+            seen = self._tables.check_scan(scanner.table, asked)
+            pages, position = self._pages(scanner, wanted, most_bytes, scan_page, lambda size: True)
+        except (_NotAhead, HbtableError):  # an error is for the next fetch to tell
+            return None
+        if position is not None and pages.count < wanted:
+            return None
+        scanner.goes_ahead = True
+
+        @switches
+        def take() -> bool:
+            scanner.goes_ahead = False
+            if self.scanners.use(number) is not scanner:
+                return False
+            with scanner.lock:
+                may_see = self._tables.check_scan(scanner.table, asked)
+                if may_see != seen or scanner.position is not start or not all(is_valid() for is_valid in still):
+                    return False
+                scanner.position, scanner.ended = position, position is None
+                scanner.full_pages, scanner.was_plain = scanner.full_pages + 1, pages.has_plain
+            scanner.goes_ahead = True
+            return True
+
+        return PageAhead(_answer(scanner, pages), take)
+
+
+def _answer(scanner: Scanner, pages: ScannedPages) -> Sequence[Row] | ScannedPages:
+    if scanner.sorted_columns:
+        return SortedRows(pages.rows())
+    return pages if pages.has_plain else pages.rows()
 
 
 def _checked(row: bytes) -> bytes:

@@ -41,6 +41,8 @@ class Scanner:
 
     __slots__ = (
         "ended",
+        "full_pages",
+        "goes_ahead",
         "last_used",
         "lock",
         "owner",
@@ -50,6 +52,7 @@ class Scanner:
         "size_bytes",
         "sorted_columns",
         "table",
+        "was_plain",
     )
 
     def __init__(
@@ -64,6 +67,12 @@ class Scanner:
         self.ended = ended
         self.rows_left: int | None = None
         """None: all there are."""
+        self.full_pages = 0
+        """Fetches in a row that gave as many rows as were asked for."""
+        self.was_plain = False
+        """The last page had rows as bytes."""
+        self.goes_ahead = True
+        """No page of it was made ahead in vain yet."""
         self.owner = ""
         """The name of the user who opened it, whose alone it is; empty: of somebody who did not say who he is."""
         self.last_used = 0.0
@@ -135,6 +144,10 @@ class Scanners:
         scanner.last_used = now
         self._open[number] = scanner
         return scanner
+
+    def find(self, number: int | None) -> Scanner | None:
+        """Does not count as a use."""
+        return self._open.get(number)  # type: ignore[arg-type]  # None is never a key
 
     def close(self, number: int | None) -> None:
         """ScannerNotFound."""

@@ -8,7 +8,7 @@ cannot be called.
 import os
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import thriftpy2
 
@@ -63,8 +63,8 @@ class ThriftMethod(CallLayout):
     """One call of the interface, with everything that a request of it needs at hand."""
 
     __slots__ = (
-        "call", "choose", "declares", "encode", "loose_head", "module", "name", "ok", "required", "result_class",
-        "returns", "seconds", "strict_head",
+        "call", "choose", "declares", "encode", "look_ahead", "loose_head", "module", "name", "ok", "required",
+        "result_class", "returns", "seconds", "strict_head",
     )  # fmt: skip
 
     def __init__(self, name: str, fields: dict[int, ValueType], module: Any) -> None:
@@ -85,9 +85,25 @@ class ThriftMethod(CallLayout):
         """Declared exceptions: "io", "ia", "exist" -> field id in the answer."""
         self.call: Callable[..., object] = _unbound
         self.encode: Callable[[bytes, Any], bytes | Iterator[bytes]] = _unbound_encode
+        self.look_ahead: LookAhead | None = None
+        """Makes the answer to the next call with the same arguments (hbase/read_ahead.py)."""
         self.ok = Counter()
         self.seconds = Histogram()
 
+
+class PageAhead(NamedTuple):
+    """The answer of a call, made before it was asked for."""
+
+    answer: Any
+    take: Callable[[], bool]
+    """Whether the call would return so now. Then it has been carried out by this. Raises what the call would.
+    *Switches.*"""
+
+
+LookAhead = Callable[..., Callable[[], PageAhead | None] | None]
+"""Takes how many bytes an answer had, and the arguments of its call. Gives what makes the next one, of GROWTH times as
+many at most, and *switches*. None: nothing is made ahead."""
+GROWTH: Final = 2
 
 Choose = Callable[[list[object], ThriftMethod | None], tuple[ThriftMethod, list[object]]]
 """(arguments, the method that was called before on this connection) -> (method, its arguments)."""

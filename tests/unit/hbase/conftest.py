@@ -10,6 +10,7 @@ from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
+from hbtable.client.table_calls import AheadPage
 from hbtable.errors import BadFilter, LimitExceeded, NoSuchFamily, TableNotEnabled, TableNotFound
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.handler import bind
@@ -90,6 +91,7 @@ class FakeTable:
         self.mutations: list[RowMutation] = []
         self.specs: list[ReadSpec] = []
         self.requests: list[ScanRequest] = []
+        self.ahead: list[ScanRequest] = []
         self.enabled = True
         self.fail: Exception | None = None
 
@@ -136,6 +138,11 @@ class FakeTable:
         count = min(request.max_rows, self.page_rows)
         position = ScanPosition(rows[count]) if len(rows) > count else None
         return ScanPage([(row, self._row(row)) for row in rows[:count]], position)
+
+    def page_ahead(self, request: ScanRequest) -> AheadPage | None:
+        self.ahead.append(request)
+        changes = len(self.mutations)
+        return AheadPage(self.scan_page(request), lambda: len(self.mutations) == changes)
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         self._check()
@@ -207,15 +214,17 @@ class FakeCluster:
 
 
 class FakeStream:
-    """What a client sends, piece by piece, and what it gets."""
+    """What a client sends, piece by piece, and what it gets. A piece that can be called is done at its turn."""
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self.pieces = list(pieces)
+    def __init__(self, pieces: Sequence[bytes | Callable[[], object]]) -> None:
+        self.pieces: list[Any] = list(pieces)
         self.sent = b""
         self.closed = False
         self.recv_error: Exception | None = None
 
     def recv(self, most: int) -> bytes:
+        while self.pieces and callable(self.pieces[0]):
+            self.pieces.pop(0)()
         if not self.pieces:
             if self.recv_error is not None:
                 raise self.recv_error
@@ -268,13 +277,14 @@ class GatewayRig:
             TableAdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner or "here", 9090), 1.0),
         ]
         bind(self.interface, parts)
+        self.interface.methods[b"scannerGetList"].look_ahead = parts[2].look_ahead  # type: ignore[attr-defined]
         cluster.create_table(TableSchema(b"t", {b"f": FamilySchema(b"f"), b"g": FamilySchema(b"g")}))
 
     @property
     def table(self) -> FakeTable:
         return self.cluster.made[b"t"]
 
-    def talk(self, *pieces: bytes) -> FakeStream:
+    def talk(self, *pieces: bytes | Callable[[], object]) -> FakeStream:
         stream = FakeStream(pieces)
         GatewayConnection(stream, "client:1", self.context).serve()
         assert self.context.in_flight == 0

@@ -58,6 +58,32 @@ def test_an_answer_is_not_cut_for_its_own_room() -> None:
     assert trace.budget.used_bytes == 0
 
 
+def test_what_is_kept_goes_before_anybody_is_cut_off() -> None:
+    trace = Trace(100)
+    dropped: list[str] = []
+    first = trace.budget.keep(12, lambda: dropped.append("first"))
+    assert first is not None
+    second = trace.budget.keep(12, lambda: dropped.append("second"))
+    assert second is not None
+    trace.budget.arrive(trace.begin("a"), 80)
+    assert (dropped, trace.cut, trace.budget.used_bytes, trace.budget.kept_bytes) == (["first"], [], 92, 12)
+    trace.budget.let_go(first)
+    trace.budget.let_go(second)
+    trace.budget.let_go(second)
+    assert (dropped, trace.budget.used_bytes, trace.budget.kept_bytes) == (["first"], 80, 0)
+
+
+def test_what_is_kept_takes_room_from_nobody_and_a_quarter_at_most() -> None:
+    trace = Trace(100)
+    assert trace.budget.keep(26, lambda: None) is None
+    kept = [trace.budget.keep(5, lambda: None) for _ in range(6)]
+    assert [one is not None for one in kept] == [True] * 5 + [False]
+    trace.budget.drop_kept()
+    trace.budget.arrive(trace.begin("a"), 90)
+    assert trace.budget.keep(11, lambda: None) is None
+    assert (trace.cut, trace.budget.used_bytes, trace.budget.kept_bytes) == ([], 90, 0)
+
+
 def test_what_the_server_works_on_stays_and_others_wait_or_are_refused() -> None:
     trace = Trace(100)
     working = trace.budget.begin(None)

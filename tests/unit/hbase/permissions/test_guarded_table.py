@@ -47,6 +47,9 @@ class Table:
         self._ask(request.spec)
         return ScanPage([], None)
 
+    def page_ahead(self, request: ScanRequest) -> None:
+        self._ask(request.spec)
+
     def _ask(self, spec: ReadSpec) -> None:
         for family in spec.columns or ():
             if family not in self.families:
@@ -105,3 +108,13 @@ def test_what_everybody_is_told_comes_before_the_refusal(user: User | None) -> N
         nothing.scan_page(ScanRequest())
     assert not table.asked
     assert not table.changes
+
+
+def test_a_page_ahead_is_of_what_may_be_read() -> None:
+    table = Table()
+    of_f = NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), Action.READ)
+    guarded(table, of_f).page_ahead(ScanRequest())
+    guarded(table, NO_GRANTS, User("admin")).page_ahead(ScanRequest())
+    with pytest.raises(AccessDenied):
+        guarded(table, NO_GRANTS).page_ahead(ScanRequest())
+    assert table.asked == [{b"f": None}, None]
