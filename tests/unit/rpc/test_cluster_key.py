@@ -3,6 +3,7 @@ stranger."""
 
 import logging
 import os
+import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -344,6 +345,57 @@ def test_a_stranger_sends_no_large_message(ports: Ports) -> None:
         assert stranger.is_closed()
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_a_stranger_says_nothing_is_begun(ports: Ports, seed: int) -> None:
+    """Messages of a handshake and calls in any order, with proofs of every kind but the right one, whole or damaged."""
+    chance = random.Random(seed)
+    address = ports.serve(key(KEY), RpcServerOptions(stall_seconds=0.2))  # for one that announces more than it sends
+    for _ in range(5):
+        with Stranger(address) as stranger:
+            server = OURS
+            for _ in range(chance.randrange(1, 7)):
+                frame = said_by_a_stranger(chance, server)
+                if chance.random() < 0.3:
+                    place = chance.randrange(len(frame))
+                    frame = frame[:place] + bytes([frame[place] ^ 1 << chance.randrange(8)]) + frame[place + 1 :]
+                if chance.random() < 0.3:
+                    frame = with_checksum(frame)
+                try:
+                    stranger.socket.sendall(frame)
+                    stranger.frames.checked = False
+                    answer = stranger.frames.next()
+                    found = read_hello_reply(answer or b"")
+                    server = found if isinstance(found, PeerVersion) else server
+                except (OSError, HbtableError):
+                    continue
+    assert ports.role.calls == []
+
+
+STRANGERS_CALLS: Final[list[tuple[RpcMethod, tuple[Any, ...]]]] = [
+    (METHODS["roll_log"], ("s1",)),
+    (METHODS["ping_master"], ()),
+    (METHODS["mutate"], ("s1", 7, [MUTATION])),
+    (USERS_METHODS["mutate"], ("s1", "root", ["admins"], 7, [MUTATION])),
+]
+
+
+def said_by_a_stranger(chance: random.Random, server: PeerVersion) -> bytes:
+    hellos = key(OTHER).hellos(CHALLENGED, server)
+    kind = chance.randrange(8)
+    if kind < 2:
+        return hello_request(chance.choice([OURS, CHALLENGED, server, OURS._replace(challenge=b"short")]))
+    if kind < 4:
+        theirs = [hellos.callers_proof(OTHER), hellos.servers_proof(OTHER), server.challenge]
+        proofs = [*theirs, b"", bytes(32), bytes(5000)]
+        return PROVE.request(1, (chance.choice(proofs),), lambda: None)
+    method, arguments = chance.choice(STRANGERS_CALLS)
+    call = method.request(1, arguments, lambda: None)
+    if chance.random() < 0.3:
+        tag = hellos.callers_tags(OTHER).sent.next(call[4:], lambda: None)
+        return (len(call) + 12).to_bytes(4, "big") + call[4:] + tag
+    return call
+
+
 # ---------------------------------------------------------------- between two roles
 
 
@@ -486,10 +538,18 @@ def test_large_messages_have_tags_too(ports: Ports) -> None:
 # ---------------------------------------------------------------- that these tests find what they are for
 
 
+def whatever_strangers_say(ports: Ports) -> None:
+    for seed in range(20):
+        test_whatever_a_stranger_says_nothing_is_begun(ports, seed)
+
+
 PLANTED: Final[dict[str, tuple[Any, str, Any, Callable[[Ports], None]]]] = {
     "a call before the proof": (
         Admission, "_refused", lambda self, message: None,
         lambda ports: test_no_call_is_begun_for_a_stranger(ports, "roll_log", "nothing"),
+    ),
+    "a call before the proof, in any order": (
+        Admission, "_refused", lambda self, message: None, whatever_strangers_say,
     ),
     "every proof is right": (
         ClusterKey, "proved", lambda self, hellos, given: self.own,
