@@ -23,9 +23,11 @@ pytestmark = [pytest.mark.java, pytest.mark.slow]
 RELEASES = sorted((Path(__file__).parents[1] / "tests" / "golden" / "releases").glob("*.tar.xz"))
 SPLITS = [b"b", b"c", b"d", b"e", b"f"]
 LETTERS = b"abcdef"
+COMBINATIONS = [(RELEASES[0], "hdfs"), (RELEASES[0], "webhdfs"), *((release, "hdfs") for release in RELEASES[1:])]
+"""The way to HDFS is the same in later releases."""
 
 
-@pytest.fixture(params=RELEASES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+@pytest.fixture
 def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The folder of an older package."""
     with tarfile.open(request.param) as archive:
@@ -33,7 +35,7 @@ def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "release"
 
 
-@pytest.fixture(params=["hdfs", "webhdfs"])
+@pytest.fixture
 def cluster(
     request: pytest.FixtureRequest,
     hdfs_servers: HdfsServers,
@@ -110,6 +112,12 @@ def balanced(server: RoleProcess) -> bool:
     return True
 
 
+@pytest.mark.parametrize(
+    ("release", "cluster"),
+    COMBINATIONS,
+    indirect=True,
+    ids=[f"{path.name.removesuffix('.tar.xz')}-{files}" for path, files in COMBINATIONS],
+)
 def test_each_role_is_replaced_while_clients_go_on(cluster: ProcessCluster, release: Path) -> None:
     old_master = cluster.start_master(release=release)
     first, second = (cluster.start_server(release=release) for _ in range(2))
