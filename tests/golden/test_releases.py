@@ -62,6 +62,10 @@ LATER_CALLS = {
     "MasterService.master_task_deaths": "`status` shows none of the master",
     "MasterService.balancer_rests": "`status` does not say it",
     "MasterService.ping_master": "that it is not known is an answer",
+    **dict.fromkeys(
+        ("MasterService.normalize", "MasterService.normalizer_switch", "MasterService.normalizer_enabled"),
+        "the command is refused, and the message says which master to upgrade",
+    ),
 }
 """Calls that a release does not know, and what its refusal means."""
 
