@@ -1,4 +1,4 @@
-"""How many families and attributes a schema may have. They are counted before anything else is made of what a client
+"""The most families and attributes that a schema may have. They are counted before anything else is made of what a client
 sent: a description of a million families would keep all others waiting for seconds, to be refused in the end."""
 
 from collections.abc import Iterable

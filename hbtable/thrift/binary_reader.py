@@ -48,7 +48,7 @@ _HEAD: Final = struct.Struct(">II").unpack_from
 _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
 _ELEMENTS_AT_ONCE: Final = 64
 _LIST_ELEMENTS: Final = 4
-"""What a list itself counts for: a million of them may have one element each."""
+"""A list itself counts for so many: a million of them may have one element each."""
 _ENTRIES_AT_ONCE: Final = _ELEMENTS_AT_ONCE // 2
 _ELEMENT_BITS: Final = 7
 """Bits of the bytes that count as an element in lists that are read fast: 128 bytes."""

@@ -40,7 +40,7 @@ _KINDS: Final = {
 _LONGEST_VARINT: Final = 10
 _ELEMENTS_AT_ONCE: Final = 64
 _LIST_ELEMENTS: Final = 4
-"""What a list itself counts for: a million of them may have one element each."""
+"""A list itself counts for so many: a million of them may have one element each."""
 _ENTRIES_AT_ONCE: Final = _ELEMENTS_AT_ONCE // 2
 
 

@@ -64,7 +64,7 @@ def check_schema(schema: TableSchema) -> None:
 
 
 def _numbers_of_attributes(schema: TableSchema) -> Iterator[int]:
-    """What is no tuple is refused by its type in a moment."""
+    """Without what is no tuple, which is refused by its type in a moment."""
     for one in (schema, *schema.families.values()):
         given = getattr(one, "attributes", ())
         if type(given) is tuple:
