@@ -1,5 +1,8 @@
-"""The most families and attributes that a schema may have. They are counted before anything else is made of what a client
-sent: a description of a million families would keep all others waiting for seconds, to be refused in the end."""
+"""The most families and attributes that a schema may have.
+
+They are counted before anything else is made of what a client sent: a description of a million families would keep all
+others waiting for seconds, to be refused in the end.
+"""
 
 from collections.abc import Iterable
 from typing import Final

@@ -19,7 +19,7 @@ from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway
-from hbtable.launch.embedded_cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.thrift_gateway import living_servers, masters
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.toggles import OperatorToggles
@@ -51,14 +51,15 @@ class _Listener:
 class GuardedGateway:
     """start() and everything afterwards inside of `runtime.run`."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, options: EmbeddedOptions | None = None) -> None:
         self.runtime = SimulatedRuntime(seed)
+        self._options = options
         self.serve: Callable[[Stream, tuple[str, int]], None]
 
     def start(self) -> None:
         runtime = self.runtime
         fs, lock_service = MemoryFileSystem(runtime), MemoryLockService(runtime)
-        self.cluster = cluster = EmbeddedCluster(runtime, fs, lock_service)
+        self.cluster = cluster = EmbeddedCluster(runtime, fs, lock_service, self._options)
         cluster.start()
         client, session = cluster.client, cluster.session
         self.guard = self.another_guard()
