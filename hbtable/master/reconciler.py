@@ -18,6 +18,7 @@ from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tables.tending import Decision, Tending
 from hbtable.master.tablets.assignment import Action, describe, takers
+from hbtable.master.tablets.handovers import to_hand_over
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
@@ -149,6 +150,7 @@ class Reconciler:
             table.state is not TableState.ENABLED
             or not self._is_served(table, rows, reports)
             or self._tables.alterations.stragglers(table, reports)
+            or to_hand_over(rows, reports)
         ):
             name = f"table {shown(table.schema.name)}"
             self._tending.begin(name, lambda: self._tend_table(table, rows, reports))
@@ -195,6 +197,8 @@ class Reconciler:
         self._tables.alterations.tell_stragglers(
             table, reports
         )  # last: one that cannot be told keeps no tablet waiting
+        if not decision.message:
+            return Decision(self._tables.handovers.hand_over(table, rows, reports))
         return decision
 
     @switches

@@ -4,6 +4,9 @@ Each level's unload writes to the level above: users' tablets to METADATA's othe
 whole cluster stops, the server with METADATA is often done first, and the others could not give up theirs any more:
 their logs would have to be recovered at the next start. So a server keeps METADATA's tablets until the others that
 stop are done with the levels below; while it waits it serves METADATA.
+
+Users' tablets it leaves to the master first, which takes them one by one to other servers (master.tablets.handovers).
+What the master does not take, because there is none, or no other server that takes tablets, is given up here.
 """
 
 import logging
@@ -24,6 +27,11 @@ _STEPS: Final = (USER_LEVEL, METADATA_LEVEL, ROOT_LEVEL)
 _GRACE_SECONDS: Final = 1.0
 """Before the first look: servers that are stopped together need a moment to say so."""
 _LOOK_SECONDS: Final = 0.1
+_OTHERS_SECONDS: Final = 1.0
+"""Between two looks at the other servers, each of which has a file in the lock service."""
+_RELIEF_SECONDS: Final = 3.0
+"""With a master that takes no tablet. Longer: a stop takes longer while the master is busy, or of an older release, and
+leaves the tablets to this server; shorter: rows wait for the master's rounds, because it was not waited for."""
 _TOLD_SECONDS: Final = 0.1
 """Between two words to the master that tablets were given up. Longer: their rows wait longer for their next server;
 shorter: with thousands of tablets the master looks at all of them more often."""
@@ -57,6 +65,7 @@ class Draining:
     def drain(self) -> None:
         """Everything is flushed and unloaded on return. Unavailable with the first reason when a tablet could not be.
         *Switches.*"""
+        self._await_master()
         for step in range(len(_STEPS)):
             if step and self._tablets(step):
                 try:
@@ -67,6 +76,35 @@ class Draining:
             if not step:
                 self._note_events()
             self._say(step + 1)
+
+    @switches
+    def _await_master(self) -> None:
+        """While it takes users' tablets away, and there is somebody to whom it can give them."""
+        clock = self._runtime.clock_seconds
+        left, since, looked = len(self._tablets(0)), clock(), -_OTHERS_SECONDS
+        while left:
+            if clock() - looked >= _OTHERS_SECONDS:
+                looked = clock()
+                if not self._is_relieved():
+                    return
+            self._runtime.sleep(_LOOK_SECONDS)
+            before, left = left, len(self._tablets(0))
+            if left != before:
+                since = clock()
+            longest = self._wait_seconds if self._online_tablets.is_changing() else _RELIEF_SECONDS
+            if clock() - since >= longest:
+                log.info("the master takes no tablets of this server, which stops: it gives %d up by itself", left)
+                return
+
+    @switches
+    def _is_relieved(self) -> bool:
+        try:
+            others = self._membership.others().values()
+            takes = any(not (file.draining or file.decommissioned) for file in others)
+            return takes and self._membership.master_lives()
+        except HbtableError as error:
+            log.info("it is not known whether others take the tablets of this server, which stops: %s", error)
+            return False
 
     @switches
     def _give_up(self, step: int) -> None:

@@ -51,6 +51,7 @@ from hbtable.master.tables.schema_check import check_schema, check_split_rows
 from hbtable.master.tables.tablet_rows import TabletRows
 from hbtable.master.tablets.assignment import takers
 from hbtable.master.tablets.balancer import Balancer
+from hbtable.master.tablets.handovers import Handovers
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
@@ -124,6 +125,7 @@ class TableOperations:
             self._delete,
         )
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
+        self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows)
         self.merges = Merges(
             catalog,
             placement,

@@ -115,7 +115,7 @@ class Placement:
         self.load(self._owned(action, living), schema)
 
     @switches
-    def _place_soon(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
+    def place_soon(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
         """As place(), but Unavailable when the load takes so long that it is left to end by itself."""
         record = self._owned(action, living)
         self.slow_loads.run(record, lambda: self.load(record, schema))
@@ -127,7 +127,7 @@ class Placement:
         if isinstance(action, Reassign):
             reason = self.failed_loads.reason(record.tablet_id, record.owner)
             log.warning("master: %s; what it said last: %s", action.why, reason)
-            record = self._taken(record, living)
+            record = self.taken(record, living)
         for name in sorted(self.recoveries.missing([record], living)):
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
@@ -137,8 +137,8 @@ class Placement:
         return record
 
     @switches
-    def _taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
-        """Without an owner. Conflict when it changed meanwhile; errors of vacate."""
+    def taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
+        """The tablet without its owner, who lives. Conflict when it changed meanwhile; errors of vacate."""
         self.vacate(record, living)
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
         if current is None or current.tablet_id != record.tablet_id or current.owner or current.is_merging():
@@ -187,7 +187,7 @@ class Placement:
     ) -> list[NotPlaced]:
         """Several at a time; those that failed. Unless it `waits`, loads that take long are left to end by themselves
         (slow_loads.py), and count among those."""
-        place = self.place if waits else self._place_soon
+        place = self.place if waits else self.place_soon
 
         def job(action: Action) -> Callable[[], None]:
             return lambda: place(action, schema_of(action.record), living)
