@@ -16,7 +16,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.switches import switches
 
-PATIENCE_SECONDS: Final = 5.0
+WAIT_SECONDS: Final = 5.0
 """The time for which a table's other tablets wait. Longer: a tablet whose server died waits longer for one that hangs;
 shorter: the master goes over the table more often while large tablets are recovered."""
 _MOST: Final = 64
@@ -50,9 +50,9 @@ class SlowLoads:
                     self.on_end()
 
         task = self._runtime.spawn(copy_context().run, work, name="load")
-        if not task.join(PATIENCE_SECONDS if len(self._left) < _MOST else None):
+        if not task.join(WAIT_SECONDS if len(self._left) < _MOST else None):
             self._left[record.tablet_id] = record, task
-            raise Unavailable(f"{record.owner} has been at it for {PATIENCE_SECONDS:g} s, and goes on")
+            raise Unavailable(f"{record.owner} has been at it for {WAIT_SECONDS:g} s, and goes on")
         if error := failed[0] if failed else task.error:
             raise error
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hbtable.errors import Conflict, LockLost, Unavailable
-from hbtable.master.tablets.slow_loads import PATIENCE_SECONDS, SlowLoads
+from hbtable.master.tablets.slow_loads import WAIT_SECONDS, SlowLoads
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -55,7 +55,7 @@ def test_one_that_takes_long_is_left_until_it_ends_and_its_table_is_looked_at_th
 def test_a_lost_lock_reaches_the_master_from_one_that_was_left() -> None:
     def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
         def late() -> None:
-            runtime.sleep(PATIENCE_SECONDS + 1)
+            runtime.sleep(WAIT_SECONDS + 1)
             raise LockLost("deposed")
 
         with pytest.raises(Unavailable):
@@ -76,7 +76,7 @@ def test_not_any_number_is_left() -> None:
             with pytest.raises(Unavailable):
                 loads.run(record(number), released.wait)
         one_more = runtime.spawn(loads.run, record(most), released.wait)
-        assert not one_more.join(10 * PATIENCE_SECONDS)
+        assert not one_more.join(10 * WAIT_SECONDS)
         released.set()
         assert one_more.join(1)
 
