@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 BALLAST: Final = "ballast"
 _SHARE_OF_DISK: Final = 32
 """A small disk keeps back a 32nd of itself at most."""
+_LEAST_BYTES: Final = 384 << 10
+"""The least with which drops on a full disk are tested: a quarter is left for a start, a sixteenth for disabling."""
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -33,11 +35,15 @@ class BallastOptions:
 
     ballast_bytes: int = 8 << 20
     """Size of the file `ballast` in the data folder, which is cut when the disk is full, so that rows can be deleted,
-    tables dropped and the server started; a 32nd of the disk at most. 0: none. Larger: more deletes fit."""
+    tables dropped and the server started; 384 KiB at least, a 32nd of the disk at most. 0: none. Larger: more deletes
+    fit."""
 
     def __post_init__(self) -> None:
-        if self.ballast_bytes < 0:
-            raise InvalidConfiguration(f"disk.ballast_bytes is {self.ballast_bytes}: it is a size, or 0 for none")
+        if self.ballast_bytes < _LEAST_BYTES and self.ballast_bytes != 0:
+            raise InvalidConfiguration(
+                f"disk.ballast_bytes is {self.ballast_bytes}: with less than {_LEAST_BYTES} a drop may find no room on "
+                "a full disk; give it more, or 0 for none"
+            )
 
 
 @final

@@ -9,7 +9,7 @@ from pathlib import Path
 import happybase
 import pytest
 
-from hbtable.errors import OutOfSpace, TableNotEnabled, TableNotFound
+from hbtable.errors import InvalidConfiguration, OutOfSpace, TableNotEnabled, TableNotFound
 from hbtable.fs.ballast import BALLAST, Ballast, BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.model.cell import SERVER_TIME
@@ -228,7 +228,7 @@ def test_a_server_that_dies_again_and_again_on_a_full_disk_still_starts(seed: in
 def in_world(test: Callable[[SimulatedRuntime, MemoryFileSystem, Ballast], None], capacity: int, size: int) -> None:
     runtime = SimulatedRuntime(1)
     fs = MemoryFileSystem(runtime, capacity_bytes=capacity)
-    ballast = Ballast(runtime, fs, fs, BallastOptions(size))
+    ballast = Ballast(runtime, fs, fs, of_size(size))
 
     def main() -> None:
         ballast.start()
@@ -236,6 +236,21 @@ def in_world(test: Callable[[SimulatedRuntime, MemoryFileSystem, Ballast], None]
         ballast.stop()
 
     runtime.run(main)
+
+
+def of_size(size: int) -> BallastOptions:
+    """As on a small disk: a setting so small is refused."""
+    options = BallastOptions()
+    object.__setattr__(options, "ballast_bytes", size)
+    return options
+
+
+@pytest.mark.parametrize("size", [-1, 1, 100_000, (384 << 10) - 1])
+def test_a_ballast_that_is_too_small_for_a_drop_is_refused(size: int) -> None:
+    with pytest.raises(InvalidConfiguration, match=rf"disk.ballast_bytes is {size}: .* or 0 for none"):
+        BallastOptions(size)
+    assert BallastOptions(BALLAST_BYTES).ballast_bytes == BALLAST_BYTES
+    assert BallastOptions(0).ballast_bytes == 0
 
 
 def held(fs: MemoryFileSystem) -> int:
@@ -256,7 +271,7 @@ def test_a_disk_that_never_had_room_for_it_takes_puts_all_the_same() -> None:
 
     def main() -> None:
         fs.write_file("somebody", bytes(99_000))
-        ballast = Ballast(runtime, fs, fs, BallastOptions(2000))
+        ballast = Ballast(runtime, fs, fs, of_size(2000))
         ballast.start()
         ballast.ran_out()
         assert (held(fs), ballast.full) == (-1, "")

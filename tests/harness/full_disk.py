@@ -19,7 +19,8 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything, small_options
 
 TABLE: Final = b"journal"
-BALLAST_BYTES: Final = 400_000
+BALLAST_BYTES: Final = 384 << 10
+"""The least that may be set."""
 
 
 class _LargeDisk:
