@@ -77,13 +77,15 @@ compat: $(VENV)/.test
 	@$(BIN)/python -m tests.harness.languages
 	$(BIN)/pytest $(if $(HBTABLE_COMPAT_SERVER),,$(PARALLEL)) compat-tests $(ARGS)
 
+# They wait most of the time, so more of them run at once than there are processors: each process has servers of its own.
+# Those that measure use a seventh of a processor, and have nothing but each other beside them.
 cluster-test: $(VENV)/.test
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then compat-tests/servers/real-hdfs install; fi
 ifdef ARGS
 	$(BIN)/pytest cluster-tests $(ARGS)
 else
-	$(BIN)/pytest -n 2 --dist worksteal -m "not alone" cluster-tests
-	$(BIN)/pytest -m alone cluster-tests
+	$(BIN)/pytest -n 4 --dist worksteal -m "not alone" cluster-tests
+	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
 endif
 
 bench: $(VENV)/.test

@@ -9,7 +9,7 @@ from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
 def test_a_tablet_server_without_supervisor_lock_service_and_storage_ends(
