@@ -89,7 +89,3 @@ class Permissions:
             for scope in below
             if any(self.grants.at(scope).get(holder, 0) & action for holder in holders)
         )
-
-
-NOBODY_MAY: Final = Permissions()
-"""While the grants are not known."""
