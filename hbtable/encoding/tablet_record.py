@@ -2,7 +2,8 @@
 
 Sealed (encoding.sealed) with kind "T". Numbers are varints, texts and bytes have their length before them
 (encoding.varint). Version 1 is a body and nothing else. Version 2 is written while tablets are being merged, and for a
-tablet that is gone; version 3 for a tablet that is withheld. So an older hbtable reads all the rest.
+tablet that is gone; version 3 for a tablet that is withheld; version 4 while rows of a tablet's SSTables are deleted as
+ranges. So an older hbtable reads all the rest.
 
     version 1 := body
     version 2 := form, then
@@ -10,6 +11,8 @@ tablet that is gone; version 3 for a tablet that is withheld. So an older hbtabl
                  2, a tablet that absorbs another: end of the other, body
                  3, a tablet that is gone: table id, tablet id, start, stop, generation, gone millis
     version 3 := withheld millis, body
+    version 4 := version (1 to 3), length-prefixed content of that version, ranges, ranges of the left child
+    ranges    := n, then each: path of an SSTable, n, its ranges (each: start, stop, timestamp)
     body   := table id, tablet id, start, stop, created millis, owner, generation,
               groups (n, then each: name, n, files), logs (n, then each: incarnation, first needed),
               left (length-prefixed body of the left child; length 0: none)
@@ -18,6 +21,7 @@ tablet that is gone; version 3 for a tablet that is withheld. So an older hbtabl
 Equal records give equal bytes: a compare-and-set compares the encoded record.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -26,6 +30,7 @@ from hbtable.encoding.varint import decode as number
 from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, encode_text
 from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption, UnsupportedFormat
+from hbtable.model.range_delete import RangeDelete
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 
@@ -33,25 +38,38 @@ KIND: Final = b"T"
 VERSION: Final = 1
 MERGE_VERSION: Final = 2
 WITHHELD_VERSION: Final = 3
+RANGES_VERSION: Final = 4
 
+Files = tuple[tuple[str, tuple[SSTableRef, ...]], ...]
+
+_NO_RANGES: Final = varint(0)
 _MERGES_INTO: Final = 1
 _ABSORBS: Final = 2
 _GONE: Final = 3
 
 
 def encode(record: TabletRecord) -> bytes:
+    version, content = _content(record)
+    ranges, of_left = _ranges(record), _ranges(record.left)
+    if ranges == of_left == _NO_RANGES:
+        return seal(KIND, version, content)
+    return seal(KIND, RANGES_VERSION, varint(version) + encode_bytes(content) + ranges + of_left)
+
+
+def _content(record: TabletRecord) -> tuple[int, bytes]:
+    """(version, what stands in it), without ranges that were deleted."""
     body = _body(record)
     if record.withheld_millis:
         if record.is_merging():
             raise ValueError(f"tablet {record.tablet_id} is being merged, and cannot be withheld")
-        return seal(KIND, WITHHELD_VERSION, varint(record.withheld_millis) + body)
+        return WITHHELD_VERSION, varint(record.withheld_millis) + body
     into = record.merges_into
     if into is not None:
         parts = (encode_bytes(into.stop), varint(into.tablet_id), varint(into.right_generation), body)
-        return seal(KIND, MERGE_VERSION, varint(_MERGES_INTO) + b"".join(parts))
+        return MERGE_VERSION, varint(_MERGES_INTO) + b"".join(parts)
     if record.absorbs is not None:
-        return seal(KIND, MERGE_VERSION, varint(_ABSORBS) + encode_bytes(record.absorbs) + body)
-    return seal(KIND, VERSION, body)
+        return MERGE_VERSION, varint(_ABSORBS) + encode_bytes(record.absorbs) + body
+    return VERSION, body
 
 
 def encode_gone(gone: GoneTablet) -> bytes:
@@ -72,7 +90,7 @@ def decode(data: bytes, path: str = "a tablet record") -> TabletRecord:
 
 def decode_row(data: bytes, path: str) -> TabletRecord | GoneTablet:
     """Decodes either of the two records that a tablet's METADATA row may hold. Corruption, UnsupportedFormat."""
-    version, body = unseal(data, KIND, WITHHELD_VERSION, path)
+    version, body = unseal(data, KIND, RANGES_VERSION, path)
     try:
         found, offset = _FORMS[version](body, path)
     except (IndexError, ValueError) as error:
@@ -90,6 +108,34 @@ def _withheld_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, i
     millis, offset = number(body, 0)
     record, offset = _record(body, offset)
     return replace(record, withheld_millis=millis), offset
+
+
+def _ranges_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, int]:
+    version, offset = number(body, 0)
+    if version not in _FORMS or version == RANGES_VERSION:
+        raise UnsupportedFormat.unknown(path, "version of a tablet record with ranges", version, sorted(_FORMS)[:-1])
+    content, offset = decode_bytes(body, offset)
+    found, end = _FORMS[version](content, path)
+    if end != len(content) or isinstance(found, GoneTablet):
+        raise ValueError("what has deleted ranges is no tablet record")
+    ranges, offset = _decode_ranges(body, offset)
+    of_left, offset = _decode_ranges(body, offset)
+    left = found.left
+    if left is not None:
+        left = replace(left, files=_with_ranges(left, of_left))
+    elif of_left:
+        raise ValueError("there is no left child that had ranges deleted")
+    return replace(found, files=_with_ranges(found, ranges), left=left), offset
+
+
+def _with_ranges(record: TabletRecord, ranges: Mapping[str, tuple[RangeDelete, ...]]) -> Files:
+    paths = {ref.path for _, refs in record.files for ref in refs}
+    if not ranges.keys() <= paths:
+        raise ValueError("ranges were deleted of an SSTable that the record does not name")
+    return tuple(
+        (group, tuple(replace(ref, deleted=ranges[ref.path]) if ref.path in ranges else ref for ref in refs))
+        for group, refs in record.files
+    )
 
 
 def _merge_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, int]:
@@ -152,6 +198,32 @@ def _file(ref: SSTableRef) -> bytes:
     )
 
 
+def _ranges(record: TabletRecord | None) -> bytes:
+    deleted = {ref.path: ref.deleted for _, refs in (record.files if record else ()) for ref in refs if ref.deleted}
+    out = [varint(len(deleted))]
+    for path, ranges in sorted(deleted.items()):
+        out += (encode_text(path), varint(len(ranges)))
+        for start, stop, timestamp in ranges:
+            out += (encode_bytes(start), encode_bytes(stop), varint(timestamp))
+    return b"".join(out)
+
+
+def _decode_ranges(body: bytes, offset: int) -> tuple[dict[str, tuple[RangeDelete, ...]], int]:
+    found: dict[str, tuple[RangeDelete, ...]] = {}
+    files, offset = number(body, offset)
+    for _ in range(files):
+        path, offset = decode_text(body, offset)
+        count, offset = number(body, offset)
+        ranges = []
+        for _ in range(count):
+            start, offset = decode_bytes(body, offset)
+            stop, offset = decode_bytes(body, offset)
+            timestamp, offset = number(body, offset)
+            ranges.append(RangeDelete(start, stop, timestamp))
+        found[path] = tuple(ranges)
+    return found, offset
+
+
 def _record(body: bytes, offset: int) -> tuple[TabletRecord, int]:
     """(record, offset after it)."""
     table_id, offset = number(body, offset)
@@ -204,4 +276,9 @@ def _logs(body: bytes, offset: int) -> tuple[tuple[LogRef, ...], int]:
     return tuple(logs), offset
 
 
-_FORMS: Final = {VERSION: _plain_form, MERGE_VERSION: _merge_form, WITHHELD_VERSION: _withheld_form}
+_FORMS: Final = {
+    VERSION: _plain_form,
+    MERGE_VERSION: _merge_form,
+    WITHHELD_VERSION: _withheld_form,
+    RANGES_VERSION: _ranges_form,
+}

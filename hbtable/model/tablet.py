@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from hbtable.model.range_delete import RangeDelete
 from hbtable.model.ranges import RowRange
 
 METADATA_TABLE_ID: Final = 0
@@ -34,6 +35,8 @@ class SSTableRef:
     first_sequence: int
     last_sequence: int
     cells: int
+    deleted: tuple[RangeDelete, ...] = ()
+    """Of its rows, those that were deleted as ranges since it was written."""
 
 
 NO_LOG: Final = ""

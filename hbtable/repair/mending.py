@@ -190,7 +190,7 @@ class Repair:
                     named[ref.path] = ref
                     continue
                 for one in files.instead_of(ref.path, (record, stack, ref)):
-                    named[one.path] = one.ref()
+                    named[one.path] = replace(one.ref(), deleted=ref.deleted)
                     gone |= set(one.properties.identity.replaced) if one.properties is not None else set()
             kept = [ref for path, ref in named.items() if path not in gone]
             found[stack] = tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path)))

@@ -53,8 +53,8 @@ class TabletState:
     __slots__ = (
         "applied", "attention_at", "builder", "clock", "damaged", "dead_at_compaction", "dead_at_flush",
         "environment", "gate", "installed", "is_open", "keeper", "last_selection", "markers_at_flush", "max_row_bytes",
-        "range", "reads", "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally", "unflushed_since",
-        "version", "writes",
+        "range", "ranges_deleted", "reads", "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally",
+        "unflushed_since", "version", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +82,8 @@ class TabletState:
         """Of a read of all columns."""
         self.sequence = 0
         self.applied = 0
+        self.ranges_deleted = 0
+        """Counts the ranges of its rows that were deleted: what a read-modify-write has read may be among them."""
         self.reads = 0
         self.writes = 0
         self.installed = 0

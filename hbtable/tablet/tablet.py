@@ -33,6 +33,7 @@ from hbtable.tablet.compactions.planning import (
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.range_deleting import RangeDeleter
 from hbtable.tablet.reads import reading, validity
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.sources import ReadSnapshot
@@ -52,7 +53,7 @@ _SMALL_TABLET_BYTES: Final = 64 << 20
 class Tablet:
     """rpc.services.TabletService without `tablet_id`, and what its server needs for maintenance."""
 
-    __slots__ = ("_compactor", "_read_modify_writer", "_state", "_writer")
+    __slots__ = ("_compactor", "_range_deleter", "_read_modify_writer", "_state", "_writer")
 
     def __init__(self, state: TabletState) -> None:
         """Use load() or child()."""
@@ -60,6 +61,7 @@ class Tablet:
         self._writer = TabletWriter(state)
         self._read_modify_writer = ReadModifyWriter(state, self._writer)
         self._compactor = Compactor(state)
+        self._range_deleter = RangeDeleter(state, self._compactor)
 
     @classmethod
     @switches
@@ -125,6 +127,10 @@ class Tablet:
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         return self._read_modify_writer.check_and_mutate(row, family, qualifier, expected, mutation)
+
+    @switches
+    def delete_range(self, rows: RowRange, timestamp: int) -> None:
+        self._range_deleter.delete(rows, timestamp)
 
     # ------------------------------------------------------------ facts
 

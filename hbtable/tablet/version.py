@@ -10,12 +10,14 @@ Invariants
                   with it goes the file handle (SharedFile)
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import final
 
 from hbtable.encoding.cell_key import range_key
 from hbtable.fs.interface import RandomReadFile
 from hbtable.memtable.memtable import Memtable
+from hbtable.merge.range_deletes import Scan, deleted_keys, without_deleted
+from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.reader import SSTableReader
@@ -44,19 +46,39 @@ class SharedFile:
 
 @final
 class LoadedFile:
-    """An SSTable as METADATA names it, and its reader, or what stands for one of a damaged file."""
+    """An SSTable as METADATA names it, and its reader, or what stands for one of a damaged file. `scan` is the
+    reader's, without the rows that were deleted as ranges."""
 
-    __slots__ = ("reader", "ref")
+    __slots__ = ("deleted", "reader", "ref", "scan")
 
     def __init__(self, ref: SSTableRef, reader: SSTableReader | UnreadableFile) -> None:
         self.ref = ref
         self.reader = reader
+        self.deleted = deleted_keys(ref.deleted)
+        self.scan: Scan = reader.scan
+        if self.deleted:
+            readable = isinstance(reader, SSTableReader)
+            latest = reader.properties.max_timestamp if readable else MAX_TIMESTAMP
+            self.scan = without_deleted(reader.scan, self.deleted, latest)
 
     def bytes_in(self, key_range: tuple[bytes, bytes]) -> int:
         """About how many bytes of the file belong to this range of cell keys."""
-        if self.inside(key_range):
-            return self.ref.length_bytes
-        return self.reader.bytes_between(*key_range)
+        between = self.reader.bytes_between
+        whole = self.ref.length_bytes if self.inside(key_range) else between(*key_range)
+        if not self.deleted:
+            return whole
+        start, stop = key_range
+        gone = 0
+        for first, behind, _ in self.deleted:
+            first = max(first, start)
+            behind = min(behind, stop) if behind and stop else behind or stop
+            if not behind or first < behind:
+                gone += between(first, behind)
+        return max(0, whole - gone)
+
+    def deletes_any(self, start: bytes, stop: bytes) -> bool:
+        """Whether any of start <= key < stop (b"": to the end) was deleted as a range."""
+        return any((not behind or start < behind) and (not stop or first < stop) for first, behind, _ in self.deleted)
 
     def inside(self, key_range: tuple[bytes, bytes]) -> bool:
         """False for a file shared with a split's other child."""
@@ -135,10 +157,23 @@ class Version:
         """`output` stands for the `inputs` of the stack now; files that arrived meanwhile stay. The stack may be gone:
         it was empty, and the schema does not have its families any more."""
         stack = next((stack for stack in self.stacks if stack.key == key), None) or Stack(key, None, (), ())
-        files = tuple(file for file in stack.files if file not in inputs)
+        paths = {file.ref.path for file in inputs}
+        files = tuple(file for file in stack.files if file.ref.path not in paths)
         if output is not None:
             files = in_order((*files, output))
         return self._with(Stack(key, stack.active, stack.frozen, files))
+
+    def with_refs(self, refs: Mapping[str, SSTableRef | None]) -> "Version":
+        """The same, with other references to some SSTables, by path; None: without it."""
+        stacks = []
+        for stack in self.stacks:
+            files = []
+            for file in stack.files:
+                ref = refs.get(file.ref.path, file.ref)
+                if ref is not None:
+                    files.append(file if ref is file.ref else LoadedFile(ref, file.reader))
+            stacks.append(Stack(stack.key, stack.active, stack.frozen, tuple(files)))
+        return Version(self.layout, tuple(stacks)).without_empty_stacks()
 
     def with_layout(self, layout: LocalityGroupLayout) -> "Version":
         """The same content under another schema. Stacks that the schema no longer has take no more writes."""

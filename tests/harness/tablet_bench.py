@@ -73,6 +73,7 @@ class VanishingFileSystem:
     def __init__(self, system: MemoryFileSystem, before_read: Callable[[], object] = lambda: None) -> None:
         self._system = system
         self._before_read = before_read
+        self.log_kind = system.log_kind
         self.create = system.create
         self.read_file = system.read_file
         self.write_file = system.write_file

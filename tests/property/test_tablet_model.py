@@ -18,6 +18,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.master.tables.family_identities import identified
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema, is_read_only
 from hbtable.tablet.compactions import policy
@@ -59,6 +60,11 @@ class Explicit:
             (q, time): put for (q, time), put in self.puts.items() if not (put[1] and self.masked(q, time, filed))
         }
         self.markers = [marker for marker in self.markers if not marker[2]]
+
+    def delete_up_to(self, upto: int) -> None:
+        """As part of a range: puts and markers alike."""
+        self.puts = {(q, time): put for (q, time), put in self.puts.items() if time > upto}
+        self.markers = [marker for marker in self.markers if marker[1] > upto]
 
     def cells(self) -> list[tuple[bytes, int, bytes]]:
         seen = sorted(
@@ -187,6 +193,26 @@ class TabletMachine(RuleBasedStateMachine):
         self.explicit.setdefault(row, Explicit()).markers.append((qualifier, time, False))
         kind = DELETE_FAMILY if qualifier is None else DELETE_COLUMN
         self.mutate(row, [(kind, b"g", qualifier or b"", time, b"")])
+
+    @rule(start=st.just(b"") | ROWS, stop=st.just(b"") | ROWS, time=st.just(SERVER_TIME) | TIMES)
+    def delete_range(self, start: bytes, stop: bytes, time: int) -> None:
+        rows = RowRange(start, stop)
+        if rows.is_empty() or is_read_only(self.schema):
+            tablet = self.tablets[0]
+            with pytest.raises(InvalidRequest):
+                self.bench.run(tablet.delete_range, rows, time)
+            return
+        for tablet in self.tablets:
+            within = rows.intersect(tablet.range)
+            if not within.is_empty():
+                self.bench.run(tablet.delete_range, within, time)
+                self._flushed(tablet)
+        for row in self.timed:
+            if rows.holds(row) and time == SERVER_TIME:
+                self.timed[row].clear()
+        for row, explicit in self.explicit.items():
+            if rows.holds(row):
+                explicit.delete_up_to(YEAR if time == SERVER_TIME else time)
 
     # ------------------------------------------------------------ changes of the schema
 

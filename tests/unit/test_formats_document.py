@@ -28,6 +28,7 @@ from hbtable.lockservice.paths import MasterCandidate, ServerFile
 from hbtable.memtable.memtable import Memtable
 from hbtable.metadata import layout as metadata_layout
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.range_delete import RangeDelete
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanPosition
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -120,6 +121,14 @@ def test_the_records_of_a_merge() -> None:
     gone = GoneTablet(16, 21, rows, 6, NOW)
     assert tablet_record.decode_row(_example("tablet-record-gone"), "") == gone
     assert tablet_record.encode_gone(gone) == _example("tablet-record-gone")
+
+
+def test_the_record_of_a_tablet_with_deleted_ranges() -> None:
+    deleted = (RangeDelete(b"a", b"b", NOW), RangeDelete(b"k", b"", NOW + 1))
+    ref = SSTableRef("sstables/00000010/s1-000001.sst", 579, 0x148768BB, 7, 8, 3, deleted)
+    record = TabletRecord(16, 21, RowRange(b"", b"m"), NOW, "s1", 4, (("f", (ref,)),), (LogRef("s1", 9),))
+    assert tablet_record.decode(_example("tablet-record-ranges")) == record
+    assert tablet_record.encode(record) == _example("tablet-record-ranges")
 
 
 def test_the_record_of_a_withheld_tablet() -> None:

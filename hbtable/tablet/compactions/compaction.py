@@ -272,6 +272,7 @@ class Compactor:
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
+            _check_as_read(record, inputs)
             kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
             return with_files(record, stack.key, kept if output is None else (*kept, output.ref))
 
@@ -319,6 +320,7 @@ class Compactor:
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
+            _check_as_read(record, inputs)
             for key in sorted({key for key, _ in record.files} | set(outputs)):
                 kept = tuple(ref for ref in record.files_of(key) if ref.path not in paths)
                 output = outputs.get(key)
@@ -370,6 +372,15 @@ class Compactor:
             drop_markers,
             sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None),
             state.environment.options.output_bytes,
+        )
+
+
+def _check_as_read(record: TabletRecord, inputs: tuple[LoadedFile, ...]) -> None:
+    """CompactionCancelled when rows of the inputs were deleted as a range since they were read: the output has them."""
+    refs = {ref.path: ref for _, refs in record.files for ref in refs}
+    if any(refs.get(file.ref.path) != file.ref for file in inputs):
+        raise CompactionCancelled(
+            f"the compaction of tablet {record.tablet_id} was cancelled: a range of its rows was deleted meanwhile"
         )
 
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from hbtable.encoding import table_record
+from hbtable.model.range_delete import call_for_compaction
 from hbtable.model.schema import TableSchema, major_compaction_millis
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID
@@ -133,10 +134,11 @@ def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) ->
     garbage = properties.garbage
     path, length, cells = file.ref.path, file.ref.length_bytes, properties.cells
     useful, is_shared = file.bytes_in(keys), not file.inside(keys)
+    is_full = call_for_compaction(file.ref.deleted)
     if not counts_markers:
-        return FileFacts(path, useful, length, cells, 0, is_shared=is_shared)
+        return FileFacts(path, useful, length, cells, 0, is_shared=is_shared, is_full_of_ranges=is_full)
     masking = (garbage.family_markers, garbage.rows, garbage.masked) if garbage is not None else _NO_COUNTS
-    return FileFacts(path, useful, length, cells, properties.markers, *masking, is_shared)
+    return FileFacts(path, useful, length, cells, properties.markers, *masking, is_shared, is_full)
 
 
 def _aging(state: TabletState, stack: Stack, file: LoadedFile, now_millis: int) -> Aging:
@@ -145,6 +147,7 @@ def _aging(state: TabletState, stack: Stack, file: LoadedFile, now_millis: int) 
     shortest = _ttls(state, stack)[0]
     is_clean = (
         not properties.markers
+        and not file.ref.deleted
         and garbage is not None
         and not garbage.mortal
         and not (shortest and now_millis - properties.min_timestamp > shortest)

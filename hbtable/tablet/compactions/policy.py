@@ -11,6 +11,7 @@ Rules, first that fits, per stack:
   5. a file shared with a split's other child, mostly useless here: rewrite it
   6. a file shared with a split's other child, in a tablet that is larger than it may be: rewrite it, because the tablet
      does not split before
+  7. a file of which so many ranges were deleted that no more may be soon: rewrite it
 Runs are neighbours in age. Nothing here decides whether markers may be dropped: the compaction looks at what it reads.
 """
 
@@ -49,6 +50,8 @@ class FileFacts(NamedTuple):
     masked: int = 0
     is_shared: bool = False
     """With a split's other child."""
+    is_full_of_ranges: bool = False
+    """Many ranges of its rows were deleted (model.range_delete)."""
 
     def is_mostly_useless(self) -> bool:
         return self.useful_bytes * 2 < self.length_bytes
@@ -124,6 +127,8 @@ def _plan_stack(stack: StackFacts, options: TabletOptions, too_large: bool) -> M
         if file.is_mostly_useless():
             why = f"only {file.useful_bytes} of its {file.length_bytes} bytes belong to this tablet"
             return _plan(key, [file], why)
+        if file.is_full_of_ranges:
+            return _plan(key, [file], "many ranges of its rows were deleted")
         if too_large and file.is_shared:
             return _plan(key, [file], "a split's other child shares it, and this tablet should split again")
     return None

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.merge.merging import merge
+from hbtable.merge.range_deletes import DeletedKeys, without_deleted
 from hbtable.runtime.interface import Ask
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.reader import SSTableReader
@@ -47,6 +48,7 @@ class WorkerInput(NamedTuple):
     path: str
     length_bytes: int
     footer_checksum: int
+    deleted: Sequence[DeletedKeys] = ()
 
 
 class Work(NamedTuple):
@@ -118,9 +120,10 @@ def write_sstable(parts: Sequence[bytes], ask: Ask) -> Sequence[bytes]:
     work: Work = pickle.loads(parts[1])  # noqa: S301  of our own process
     cache = BlockCache(0)
     sources: list[Iterator[Pair]] = []
-    for number, (path, length, checksum) in enumerate(work.inputs):
+    for number, (path, length, checksum, deleted) in enumerate(work.inputs):
         reader = SSTableReader.open(partial(_read_at, ask, number), path, length, cache, checksum)
-        sources.append(reader.scan(work.start, work.stop, False))
+        scan = without_deleted(reader.scan, deleted, reader.properties.max_timestamp)
+        sources.append(scan(work.start, work.stop, False, None))
     pairs = merge(sources) if sources else _memtable_pairs(ask)
     made = make(pairs, work.spec, lambda data: ask([APPEND, data]), _Signs(ask).pause)
     return [_MADE.pack(*made)] if made is not None else []

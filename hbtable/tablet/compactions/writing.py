@@ -106,7 +106,7 @@ class CompactionWriter:
         portions = Portions()
         pairs = _memtable_pairs(sources)
         if sources.files:
-            pairs = merge([file.reader.scan(start, stop, False, portions) for file in sources.files])
+            pairs = merge([file.scan(start, stop, False, portions) for file in sources.files])
         # Paced before it is thinned out: a million masked cells that leave nothing take their time all the same.
         return make(pacer.paced(pairs, portions), spec, append, pacer.pause)
 
@@ -138,7 +138,7 @@ class CompactionWriter:
             return []
 
         inputs = [
-            worker_job.WorkerInput(file.ref.path, file.ref.length_bytes, file.ref.footer_checksum)
+            worker_job.WorkerInput(file.ref.path, file.ref.length_bytes, file.ref.footer_checksum, file.deleted)
             for file in sources.files
         ]
         work = worker_job.Work(spec, inputs, *key_range(state.range))

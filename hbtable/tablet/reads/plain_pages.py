@@ -173,6 +173,8 @@ def _is_alone(version: Version, reader: SSTableReader | None, start: bytes, stop
         for file in stack.files:
             if file.reader is not reader and _overlaps(file.reader, start, stop):
                 return False
+            if file.deleted and file.deletes_any(start, stop):
+                return False
     return True
 
 

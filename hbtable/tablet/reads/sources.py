@@ -135,7 +135,7 @@ class ReadSnapshot:
                     sources.append(memtable.scan(start, stop, self._sequence))
             for file in stack.files:
                 if not (self._selection.timed and self._untimely(file)):
-                    sources.append(file.reader.scan(start, stop, cache_blocks, self))
+                    sources.append(file.scan(start, stop, cache_blocks, self))
         return merge(sources)
 
     def reverse_hint(self, stop: bytes, cells: int) -> bytes | None:
@@ -165,7 +165,7 @@ class ReadSnapshot:
             for file in stack.files:
                 reader = file.reader
                 if reader.may_hold_row(prefix) and not (timed and self._untimely(file)):
-                    sources.append(reader.scan(start, stop, cache_blocks, self))
+                    sources.append(file.scan(start, stop, cache_blocks, self))
         return sources
 
     @switches
@@ -190,7 +190,7 @@ class ReadSnapshot:
                     continue
                 wanted = self._ranges_in(file, ranges)
                 if wanted:
-                    sources.append(_file_ranges(reader.scan, wanted, cache_blocks, self))
+                    sources.append(_file_ranges(file.scan, wanted, cache_blocks, self))
         return sources
 
     def _ranges_in(self, file: LoadedFile, ranges: list[Span]) -> list[Span]:

@@ -3,7 +3,8 @@
     frozen    the second minor compaction of an unload or split is running: wait, the end is near
     memory    all memtables together are over the server's limit: wait for a flush
     files     a locality group has too many SSTables: wait for a compaction, or reads would drown
-    held      a write of very many cells is being built, in turns with other tasks: none may come between
+    held      a write of very many cells is being built, in turns with other tasks, or a range of rows is deleted: none
+              may come between
     closed    this tablet is not served here any more: StaleLocation at once
 
 METADATA's writers wait only while frozen: every flush that frees memory ends with a write to METADATA, so making that
@@ -127,7 +128,7 @@ class Gate:
             return "the tablet is being unloaded or split", self._changed
         if self._held:
             self._changed.clear()
-            return "another write of the tablet, of very many cells, is being prepared", self._changed
+            return "another write of the tablet, of very many cells or a range of rows, is prepared", self._changed
         if self._stalled:
             self._changed.clear()
             return f"a locality group has {self._stalled} SSTables and waits for a compaction", self._changed

@@ -22,7 +22,7 @@ from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import bad_row, check_unchanged, no_such_family
-from hbtable.tablet.writes.writing import TabletWriter
+from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
 _COUNTER_BYTES: Final = 8
 _APPENDS_AT_ONCE: Final = 256
@@ -47,18 +47,28 @@ class ReadModifyWriter:
         row_locks.acquire(row)
         try:
             row_locks.wait_until_visible(row)
-            cell, ttl_millis = self._newest(row, family, qualifier)
-            if cell is None:
-                total = amount
-            elif len(cell[2]) != _COUNTER_BYTES:
-                raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide")
-            else:
-                total = int.from_bytes(cell[2], "big") + amount
-            value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")
-            operation = (PUT, family, qualifier, self._time(row, cell), value)
-            self._writer.commit([RowMutation(row, [operation], ttl_millis=ttl_millis)])
+            while True:
+                try:
+                    return self._add(row, family, qualifier, amount)
+                except ReadIsOld:
+                    continue
         finally:
             row_locks.release(row)
+
+    @switches
+    def _add(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        """The caller holds the row. ReadIsOld: nothing happened."""
+        ranges_deleted = self._state.ranges_deleted
+        cell, ttl_millis = self._newest(row, family, qualifier)
+        if cell is None:
+            total = amount
+        elif len(cell[2]) != _COUNTER_BYTES:
+            raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide")
+        else:
+            total = int.from_bytes(cell[2], "big") + amount
+        value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")
+        operation = (PUT, family, qualifier, self._time(row, cell), value)
+        self._writer.commit([RowMutation(row, [operation], ttl_millis=ttl_millis)], ranges_deleted)
         return int.from_bytes(value, "big", signed=True)
 
     @switches
@@ -78,20 +88,32 @@ class ReadModifyWriter:
         row_locks.acquire(row)
         try:
             row_locks.wait_until_visible(row)
-            operations: list[Operation] = []
-            ttls: list[int] = []
-            for family, qualifier, suffix in values:
-                cell, old_ttl = self._newest(row, family, qualifier)
-                old = cell[2] if cell is not None else b""
-                operations.append((PUT, family, qualifier, self._time(row, cell), old + suffix))
-                ttls.append(ttl_millis or old_ttl)
-                pacer.pause()
-            mutation = RowMutation(row, operations)
-            if any(ttls):
-                mutation.ttls = ttls
-            built = self._writer.commit([mutation])
+            while True:
+                try:
+                    return self._lengthen(row, values, ttl_millis, pacer)
+                except ReadIsOld:
+                    continue
         finally:
             row_locks.release(row)
+
+    @switches
+    def _lengthen(
+        self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int, pacer: Pacer
+    ) -> list[Cell]:
+        """The caller holds the row. ReadIsOld: nothing happened."""
+        ranges_deleted = self._state.ranges_deleted
+        operations: list[Operation] = []
+        ttls: list[int] = []
+        for family, qualifier, suffix in values:
+            cell, old_ttl = self._newest(row, family, qualifier)
+            old = cell[2] if cell is not None else b""
+            operations.append((PUT, family, qualifier, self._time(row, cell), old + suffix))
+            ttls.append(ttl_millis or old_ttl)
+            pacer.pause()
+        mutation = RowMutation(row, operations)
+        if any(ttls):
+            mutation.ttls = ttls
+        built = self._writer.commit([mutation], ranges_deleted)
         return [
             (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
             for _, family, qualifier, timestamp, value in with_pauses(operations, pacer.pause)
@@ -111,13 +133,25 @@ class ReadModifyWriter:
         row_locks.acquire(row)
         try:
             row_locks.wait_until_visible(row)
-            cell, _ = self._newest(row, family, qualifier)
-            check_unchanged((mutation,))  # it waited, and what is applied may be made of it
-            if (cell[2] if cell is not None else b"") != (expected or b""):
-                return False
-            self._writer.commit_or_delete([self._not_before(cell, mutation)])
+            while True:
+                try:
+                    return self._mutate_if(row, family, qualifier, expected, mutation)
+                except ReadIsOld:
+                    continue
         finally:
             row_locks.release(row)
+
+    @switches
+    def _mutate_if(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        """The caller holds the row. ReadIsOld: nothing happened."""
+        ranges_deleted = self._state.ranges_deleted
+        cell, _ = self._newest(row, family, qualifier)
+        check_unchanged((mutation,))  # it waited, and what is applied may be made of it
+        if (cell[2] if cell is not None else b"") != (expected or b""):
+            return False
+        self._writer.commit_or_delete([self._not_before(cell, mutation)], ranges_deleted)
         return True
 
     def _check(self, row: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:

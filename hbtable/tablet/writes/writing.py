@@ -12,6 +12,7 @@ Invariants
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, final
 
 from hbtable.errors import HbtableError, OutOfSpace
@@ -36,6 +37,10 @@ from hbtable.tablet.writes.row_locks import InFlightWrite
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
 _MOST_AT_ONCE: Final = 5000
 """Operations that are built without a switch: some 10 ms. Fewer: usual batches would have to wait for each other."""
+
+
+class ReadIsOld(Exception):
+    """A range of rows was deleted since a read-modify-write read: it has to read again."""
 
 
 @final
@@ -104,12 +109,12 @@ class TabletWriter:
         return Pacer(environment.runtime, environment.options.slice_seconds)
 
     @switches
-    def commit_or_delete(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
+    def commit_or_delete(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
         """As commit(); deletes go on when the disk is full."""
         try:
-            return self.commit(mutations)
+            return self.commit(mutations, ranges_deleted)
         except OutOfSpace:
-            return self._in_last_room(mutations, self.commit)
+            return self._in_last_room(mutations, partial(self.commit, ranges_deleted=ranges_deleted))
 
     @switches
     def _in_last_room(
@@ -138,18 +143,27 @@ class TabletWriter:
             self._row_locks.release_all(taken)
 
     @switches
-    def commit(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
-        """The caller holds all rows of the mutations that anybody holds. Waits at the gate. May switch."""
-        enqueue = self._enqueue_many if _are_many(mutations) else self._enqueue
+    def commit(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
+        """The caller holds all rows of the mutations that anybody holds. `ranges_deleted`: the state's, of before the
+        caller read what these are made of; ReadIsOld when it has grown. Waits at the gate. May switch."""
+        enqueue = self._enqueue
+        if _are_many(mutations):
+            enqueue = partial(self._enqueue_many, ranges_deleted=ranges_deleted)
         try:
             self._admit(mutations)
+            self._check_as_read(ranges_deleted)
             return enqueue(mutations)
         except NeedsNewest:
             # The caller may hold some rows only; a row that it does not hold is held by nobody, and a write that
             # joins it during this read is as if it came after: its delete then masks an older version than its newest.
             resolved = [self._resolve(mutation) for mutation in mutations]
             self._gate.admit()
+            self._check_as_read(ranges_deleted)
             return enqueue(resolved)
+
+    def _check_as_read(self, ranges_deleted: int) -> None:
+        if ranges_deleted >= 0 and ranges_deleted != self._state.ranges_deleted:
+            raise ReadIsOld
 
     @switches
     def _admit(self, mutations: Sequence[RowMutation]) -> None:
@@ -169,7 +183,7 @@ class TabletWriter:
         return self._queue(self._state.builder.build(mutations, self._state.sequence + 1))
 
     @switches
-    def _enqueue_many(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
+    def _enqueue_many(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
         """As _enqueue(), by turns with other tasks before the log's queue. The caller holds every row, and was admitted
         without a switch since."""
         state, gate, pacer = self._state, self._gate, self._pacer()
@@ -187,6 +201,7 @@ class TabletWriter:
                     let_go(pairs, pacer.pause)
                 return built
             self._admit(mutations)  # the schema was changed, or the tablet is about to leave
+            self._check_as_read(ranges_deleted)
 
     @switches
     def _queue(self, built: CheckedWrite) -> CheckedWrite:

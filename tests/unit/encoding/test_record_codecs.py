@@ -6,7 +6,9 @@ import pytest
 
 from hbtable.encoding import table_record, tablet_record
 from hbtable.encoding.sealed import seal, unseal
+from hbtable.encoding.varint import encode_bytes, encode_text
 from hbtable.errors import Corruption, UnsupportedFormat
+from hbtable.model.range_delete import RangeDelete
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
@@ -38,10 +40,29 @@ TABLE = TableRecord(
 MARKED = replace(LEFT, merges_into=MergesInto(b"", 2**40, 0))
 ABSORBING = replace(LEFT, absorbs=b"m\x00")
 WITHHELD = replace(TABLET, withheld_millis=1_700_000_000_003)
+RANGES = (RangeDelete(b"a", b"b\x00", 0), RangeDelete(b"k", b"", 2**63 - 1))
+
+
+def deleted(record):
+    """The record, with ranges deleted of some of its SSTables."""
+    files = tuple(
+        (group, tuple(replace(ref, deleted=RANGES[: number % 3]) for number, ref in enumerate(refs, 1)))
+        for group, refs in record.files
+    )
+    return replace(record, files=files, left=record.left and deleted(record.left))
+
+
 GONE = GoneTablet(16, 20, LEFT.range, 2**33, 1_700_000_000_002)
 
 
-@pytest.mark.parametrize("record", [TABLET, LEFT, MARKED, ABSORBING, WITHHELD, TabletRecord(0, 1, RowRange(), 0)])
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(TABLET, LEFT, MARKED, ABSORBING, WITHHELD, TabletRecord(0, 1, RowRange(), 0)),
+        *map(deleted, (TABLET, LEFT, MARKED, ABSORBING, WITHHELD)),
+        replace(TABLET, left=deleted(LEFT)),
+    ],
+)
 def test_a_tablet_record_comes_back_equal_and_encodes_to_the_same_bytes(record):
     data = tablet_record.encode(record)
     assert tablet_record.decode(data) == record
@@ -68,6 +89,29 @@ def test_the_third_format_is_of_withheld_tablets_alone_which_no_merge_has():
             tablet_record.encode(replace(merging, withheld_millis=5))
 
 
+def test_the_fourth_format_is_of_tablets_with_deleted_ranges_alone():
+    for record in (TABLET, LEFT, MARKED, ABSORBING, WITHHELD):
+        with_ranges = tablet_record.encode(deleted(record))
+        assert with_ranges[1] == tablet_record.RANGES_VERSION > tablet_record.encode(record)[1]
+        inner = tablet_record.encode(record)
+        assert with_ranges[6:].startswith(bytes((inner[1],)))
+        assert inner[6:] in with_ranges
+
+
+def test_ranges_of_nothing_that_the_record_has_are_damage_and_unknown_records_refused():
+    plain = encode_bytes(tablet_record.encode(LEFT)[6:])
+    one = b"\x01" + encode_text("other.sst") + b"\x01" + encode_bytes(b"a") + encode_bytes(b"b") + b"\x05"
+    for body in (b"\x01" + plain + one + b"\x00", b"\x01" + plain + b"\x00" + one, b"\x01" + plain + b"\x00"):
+        with pytest.raises(Corruption):
+            tablet_record.decode(seal(tablet_record.KIND, 4, body))
+    gone = tablet_record.encode_gone(GONE)[6:]
+    with pytest.raises(Corruption):
+        tablet_record.decode_row(seal(tablet_record.KIND, 4, b"\x02" + encode_bytes(gone) + b"\x00\x00"), "x")
+    for version in (0, 4, 5):
+        with pytest.raises(UnsupportedFormat, match="version of a tablet record"):
+            tablet_record.decode(seal(tablet_record.KIND, 4, bytes((version,)) + plain + b"\x00\x00"))
+
+
 def test_a_table_record_comes_back_equal_whatever_the_order_of_its_families():
     data = table_record.encode(TABLE)
     assert table_record.decode(data) == TABLE
@@ -78,7 +122,13 @@ def test_a_table_record_comes_back_equal_whatever_the_order_of_its_families():
 
 @pytest.mark.parametrize(
     "codec, record",
-    [(tablet_record, TABLET), (tablet_record, MARKED), (tablet_record, WITHHELD), (table_record, TABLE)],
+    [
+        (tablet_record, TABLET),
+        (tablet_record, MARKED),
+        (tablet_record, WITHHELD),
+        (tablet_record, deleted(TABLET)),
+        (table_record, TABLE),
+    ],
 )
 def test_every_flipped_bit_and_every_cut_is_damage(codec, record):
     data = codec.encode(record)
@@ -103,7 +153,7 @@ def test_a_sealed_body_that_makes_no_sense_is_damage(codec, record):
 
 
 @pytest.mark.parametrize(
-    "codec, newest", [(tablet_record, tablet_record.WITHHELD_VERSION), (table_record, table_record.VERSION)]
+    "codec, newest", [(tablet_record, tablet_record.RANGES_VERSION), (table_record, table_record.VERSION)]
 )
 def test_a_newer_format_is_refused_with_a_message(codec, newest):
     newer = newest + 1

@@ -9,7 +9,9 @@ from hbtable.encoding.cell_key import cell_key
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.errors import OutOfSpace, Unavailable
 from hbtable.memtable.memtable import Memtable
+from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT
+from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Ask, AskingJob, JobFailed, WorkerDied
@@ -71,7 +73,7 @@ def _fill(tablet: Tablet, first: int, rows: int = 300) -> None:
 
 
 def _life(bench: Bench) -> list[tuple[str, bytes]]:
-    """Flushes, a merging compaction, a major one; the SSTables that are there after each."""
+    """Flushes, a merging compaction, a range of rows deleted, a major one; the SSTables that are there after each."""
 
     def main() -> list[tuple[str, bytes]]:
         tablet = bench.open()
@@ -80,6 +82,8 @@ def _life(bench: Bench) -> list[tuple[str, bytes]]:
         steps = [lambda: tablet.compact(False), lambda: tablet.compact(True)]
         for first in (0, 100, 200, 300):
             steps.insert(first // 100, lambda first=first: (_fill(tablet, first), tablet.flush()))
+        gone = RowRange(b"row 00050", b"row 00060")
+        steps.insert(-1, lambda: tablet.delete_range(gone, SERVER_TIME))
         for step in steps:
             step()
             named |= {ref.path for _, refs in tablet.record.files for ref in refs}
@@ -87,7 +91,7 @@ def _life(bench: Bench) -> list[tuple[str, bytes]]:
             # What was begun and given up is gone; what was replaced is left to the collector.
             assert named == {path for path, _ in _files(bench)}
             assert not bench.shared.files_in_flight
-        assert len(everything(tablet)) == 600
+        assert len(everything(tablet)) == 590
         return seen
 
     return bench.run(main)

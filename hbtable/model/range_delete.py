@@ -1,0 +1,61 @@
+"""Rows of an SSTable that were deleted as a range, without a delete marker in each (tablet.compactions.range_deleting).
+
+A range delete takes what is there when it is made, and no later write: it stands beside the SSTables of that moment, in
+the tablet's record, and goes with each of them. Its ranges are kept apart from each other, ascending, so that a read
+finds its place among them.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+MAX_RANGES: Final = 64
+"""Of one SSTable. More have to wait for a compaction: each read of the file looks for its place among them, and each
+change of the tablet writes them all."""
+MAX_RANGE_BYTES: Final = 64 << 10
+"""Of the bounds of one SSTable's ranges together, unless there is but one."""
+
+
+class RangeDelete(NamedTuple):
+    """Cells with start <= row < stop (b"": to the end) and a timestamp <= this one are gone from a file."""
+
+    start: bytes
+    stop: bytes
+    timestamp: int
+
+
+def with_range(ranges: Sequence[RangeDelete], added: RangeDelete) -> tuple[RangeDelete, ...]:
+    """All of them, apart from each other, ascending, as `ranges` are; where `added` meets one the later time counts."""
+    every = (*ranges, added)
+    bounds = sorted({one.start for one in every} | {one.stop for one in every if one.stop})
+    found: list[RangeDelete] = []
+    place = 0
+    for number, start in enumerate(bounds):
+        stop = bounds[number + 1] if number + 1 < len(bounds) else b""
+        while place < len(ranges) and ranges[place].stop and ranges[place].stop <= start:
+            place += 1
+        timestamp = max(_timestamp_at(start, added), _timestamp_at(start, *ranges[place : place + 1]))
+        if timestamp < 0:
+            continue
+        if found and found[-1].stop == start and found[-1].timestamp == timestamp:
+            start = found.pop().start
+        found.append(RangeDelete(start, stop, timestamp))
+    return tuple(found)
+
+
+def _timestamp_at(row: bytes, *ranges: RangeDelete) -> int:
+    """-1: the row is in none."""
+    return max([one.timestamp for one in ranges if one.start <= row and (not one.stop or row < one.stop)], default=-1)
+
+
+def bytes_of(ranges: Sequence[RangeDelete]) -> int:
+    """The bytes of their bounds."""
+    return sum(len(one.start) + len(one.stop) for one in ranges)
+
+
+def are_too_many(ranges: Sequence[RangeDelete]) -> bool:
+    return len(ranges) > MAX_RANGES or (len(ranges) > 1 and bytes_of(ranges) > MAX_RANGE_BYTES)
+
+
+def call_for_compaction(ranges: Sequence[RangeDelete]) -> bool:
+    """Long before they are too many, so that deletes need not wait."""
+    return 4 * len(ranges) >= MAX_RANGES or 4 * bytes_of(ranges) >= MAX_RANGE_BYTES

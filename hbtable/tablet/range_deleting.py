@@ -1,0 +1,139 @@
+"""Deletes a range of a tablet's rows with one change of its record, whatever the range holds.
+
+    1  a minor compaction, while writes go on
+    2  writes wait at the gate; what is on its way lands; a second, small minor compaction: everything is in SSTables
+    3  one record change: SSTables that lie inside of the range are not named any more, others remember the range
+       (model.range_delete)
+    4  right after, without a switch: the version is swapped, and writes go on
+
+So no log and no memtable ever holds anything of the range that is older than the delete, and nothing has to be replayed
+against it. Later writes lie in later SSTables, which do not know of the range: whatever their times are, they stay.
+A compaction that read an SSTable before 3 gives up its output (compaction.py). A read goes on with the version that it
+began with. A read-modify-write that read before 3 and wants to write after it reads again (writing.py).
+
+Cells and delete markers go alike, if their time is not later than the delete's: who deletes without a time gives it the
+newest that the tablet ever assigned, so that only cells of the future stay, which somebody put there by hand.
+"""
+
+from dataclasses import replace
+from typing import final
+
+from hbtable.encoding.cell_key import range_key
+from hbtable.errors import InvalidRequest, StaleLocation, Unavailable
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.range_delete import RangeDelete, are_too_many, with_range
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import SSTableRef, TabletRecord
+from hbtable.model.values import check_bytes
+from hbtable.sstable.reader import SSTableReader
+from hbtable.switches import switches
+from hbtable.tablet.compactions.compaction import Compactor
+from hbtable.tablet.records import with_files
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.version import LoadedFile, key_range
+from hbtable.tablet.writes.apply import bad_row, bad_timestamp
+
+
+@final
+class RangeDeleter:
+    """Deletes ranges of the rows of one tablet."""
+
+    __slots__ = ("_compactor", "_state")
+
+    def __init__(self, state: TabletState, compactor: Compactor) -> None:
+        self._state = state
+        self._compactor = compactor
+
+    @switches
+    def delete(self, rows: RowRange, timestamp: int) -> None:
+        """As rpc.services.TabletService.delete_range. *Switches.*"""
+        state = self._state
+        self._check(rows, timestamp)
+        self._compactor.flush()
+        state.gate.admit()
+        state.gate.hold()
+        try:
+            state.row_locks.wait_until_idle()
+            self._compactor.flush()
+            if timestamp in (SERVER_TIME, MAX_TIMESTAMP):
+                timestamp = max(state.clock.tick(), state.clock.highest)
+            self._change(RangeDelete(rows.start, rows.stop, timestamp))
+        finally:
+            state.gate.let_go()
+
+    def _check(self, rows: RowRange, timestamp: int) -> None:
+        """Before anything is looked at."""
+        state = self._state
+        state.gate.check_served()
+        for row in rows:
+            check_bytes("the row", row)
+            if len(row) > state.max_row_bytes:
+                raise bad_row(row, state.max_row_bytes)
+        layout = state.version.layout
+        if state.gate.exempt:
+            raise InvalidRequest("no range of METADATA's rows can be deleted")
+        if layout.read_only:
+            raise InvalidRequest(f"table {layout.table} is read only")
+        if type(timestamp) is not int or not SERVER_TIME <= timestamp <= MAX_TIMESTAMP:
+            raise bad_timestamp(timestamp)
+        if rows.is_empty():
+            raise InvalidRequest(f"no row lies between {rows.start!r} and {rows.stop!r}")
+        if rows.intersect(state.range) != rows:
+            raise StaleLocation(
+                f"rows from {rows.start!r} to {rows.stop!r} do not all lie inside tablet {state.tablet_id} of table "
+                f"{layout.table}"
+            )
+
+    @switches
+    def _change(self, deleted: RangeDelete) -> None:
+        """Unavailable: nothing was deleted."""
+        state = self._state
+        refs: dict[str, SSTableRef | None] = {}
+        files: dict[str, LoadedFile] = {}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            if record.tablet_id != state.tablet_id:
+                raise StaleLocation(f"tablet {state.tablet_id} was split")
+            files.update({file.ref.path: file for stack in state.version.stacks for file in stack.files})
+            refs.clear()
+            for key, old in record.files:
+                after = [self._after(files[ref.path], deleted) for ref in old]
+                for ref, new in zip(old, after, strict=True):
+                    if new is not ref:
+                        refs[ref.path] = new
+                record = with_files(record, key, tuple(ref for ref in after if ref is not None))
+            return record
+
+        def swap() -> None:
+            state.ranges_deleted += 1
+            state.install(state.version.with_refs(refs))
+
+        state.keeper.change(edit, swap)
+        keys = key_range(state.range)
+        for path, ref in refs.items():
+            if ref is None and files[path].inside(keys):  # else a split's other child may read it still
+                state.environment.cache.drop_file(path)
+        state.shared.attention()  # much of some SSTables may be worth nothing any more
+
+    def _after(self, file: LoadedFile, deleted: RangeDelete) -> SSTableRef | None:
+        """The reference to the file without these rows; None when nothing is left of it in this tablet."""
+        ref, reader = file.ref, file.reader
+        if isinstance(reader, SSTableReader):
+            properties = reader.properties
+            start, stop = range_key(deleted.start), range_key(deleted.stop)
+            tablet_start, tablet_stop = key_range(self._state.range)
+            first = max(properties.first_key, tablet_start)
+            if properties.last_key < start or (stop and first >= stop) or properties.min_timestamp > deleted.timestamp:
+                return ref
+            to_the_end = not stop or properties.last_key < stop or (tablet_stop and tablet_stop <= stop)
+            if start <= first and to_the_end and properties.max_timestamp <= deleted.timestamp:
+                return None
+        ranges = with_range(ref.deleted, deleted)
+        if are_too_many(ranges) and len(ranges) > len(ref.deleted):
+            self._state.shared.attention()
+            raise Unavailable(
+                f"nothing was deleted: {len(ref.deleted)} ranges of rows were deleted of an SSTable of tablet "
+                f"{self._state.tablet_id} of table {self._state.version.layout.table}, and no more can be before a "
+                "compaction wrote it anew; try again"
+            )
+        return replace(ref, deleted=ranges)

@@ -1,0 +1,58 @@
+"""Ranges that were deleted of one SSTable, put together."""
+
+import itertools
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from hbtable.model.range_delete import (
+    MAX_RANGE_BYTES,
+    MAX_RANGES,
+    RangeDelete,
+    are_too_many,
+    call_for_compaction,
+    with_range,
+)
+from hbtable.model.ranges import RowRange
+
+BOUNDS = st.sampled_from([b"", b"a", b"b", b"b\x00", b"c", b"d"])
+RANGES = st.builds(RangeDelete, BOUNDS, BOUNDS, st.integers(0, 3)).filter(
+    lambda one: not RowRange(one.start, one.stop).is_empty()
+)
+
+
+def timestamp_at(ranges: list[RangeDelete], row: bytes) -> int:
+    return max([one.timestamp for one in ranges if RowRange(one.start, one.stop).holds(row)], default=-1)
+
+
+@given(st.lists(RANGES, min_size=1, max_size=8))
+def test_they_cover_what_each_of_them_does_and_are_apart(added: list[RangeDelete]) -> None:
+    found: tuple[RangeDelete, ...] = ()
+    for one in added:
+        found = with_range(found, one)
+    for row in (b"", b"A", b"a", b"a0", b"b", b"b\x00", b"bb", b"c", b"cc", b"d", b"dd"):
+        assert timestamp_at(list(found), row) == timestamp_at(added, row)
+    for before, after in itertools.pairwise(found):
+        assert before.stop
+        assert before.stop <= after.start
+        assert before.stop < after.start or before.timestamp != after.timestamp
+    assert found == tuple(sorted(found))
+
+
+def test_neighbours_of_one_time_are_one() -> None:
+    ranges = with_range((RangeDelete(b"a", b"b", 5), RangeDelete(b"c", b"d", 5)), RangeDelete(b"b", b"c", 5))
+    assert ranges == (RangeDelete(b"a", b"d", 5),)
+    assert with_range(ranges, RangeDelete(b"", b"", 5)) == (RangeDelete(b"", b"", 5),)
+    assert with_range(ranges, RangeDelete(b"b", b"c", 4)) == ranges
+
+
+def test_how_many_they_may_be() -> None:
+    many = tuple(RangeDelete(b"%03d" % row, b"%03d+" % row, 1) for row in range(MAX_RANGES))
+    assert not are_too_many(many)
+    assert are_too_many((*many, RangeDelete(b"x", b"y", 1)))
+    assert call_for_compaction(many[: MAX_RANGES // 4])
+    assert not call_for_compaction(many[: MAX_RANGES // 4 - 1])
+    long = RangeDelete(b"a" * MAX_RANGE_BYTES, b"b", 1)
+    assert not are_too_many((long,)), "a single one is taken however long its rows are"
+    assert are_too_many((long, RangeDelete(b"c", b"d", 1)))
+    assert call_for_compaction((long,))

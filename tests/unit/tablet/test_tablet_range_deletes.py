@@ -1,0 +1,340 @@
+"""Ranges of a tablet's rows that are deleted with one change of its record."""
+
+from dataclasses import replace
+
+import pytest
+
+from hbtable.encoding import tablet_record
+from hbtable.errors import InvalidRequest, LimitExceeded, StaleLocation, Unavailable
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.range_delete import MAX_RANGES, RangeDelete
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
+from hbtable.model.tablet import METADATA_TABLE_ID, SSTableRef, TabletRecord
+from hbtable.tablet.tablet import Tablet
+from tests.harness.tablet_bench import SCHEMA, Bench, OneRecord, delete, everything, put, values
+
+ALL = RowRange()
+
+
+def filled(bench: Bench, flushed: bool = True) -> Tablet:
+    """Rows a to j, in several blocks."""
+    bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", block_bytes=64), b"g": FamilySchema(b"g")})
+    tablet = bench.open()
+    tablet.mutate([put(bytes((row,)), column, b"v") for row in b"abcdefghij" for column in (b"f:q", b"g:q")])
+    if flushed:
+        tablet.flush()
+    return tablet
+
+
+def rows(tablet: Tablet, request: ScanRequest | None = None) -> bytes:
+    return b"".join(row for row, _ in everything(tablet, request))
+
+
+def named(tablet: Tablet) -> list[SSTableRef]:
+    return [ref for _, refs in tablet.record.files for ref in refs]
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize(
+    "start, stop, left", [(b"c", b"f", b"abfghij"), (b"", b"c", b"cdefghij"), (b"i", b"", b"abcdefgh")]
+)
+def test_all_that_reads_a_row_misses_those_of_a_range(
+    bench: Bench, flushed: bool, start: bytes, stop: bytes, left: bytes
+) -> None:
+    def main() -> None:
+        tablet = filled(bench, flushed)
+        tablet.delete_range(RowRange(start, stop), SERVER_TIME)
+
+        def check(tablet: Tablet) -> None:
+            assert rows(tablet) == left
+            assert rows(tablet, ScanRequest(reversed=True)) == left[::-1]
+            assert rows(tablet, ScanRequest(cells_per_row=1, max_rows=2)) == bytes(row for row in left for _ in "fg")
+            assert rows(tablet, ScanRequest(spec=ReadSpec(raw=True))) == left
+            assert rows(tablet, ScanRequest(RowRange(b"b", b"h"))) == bytes(row for row in left if row in b"bcdefg")
+            for row in b"abcdefghij":
+                row_left = bytes((row,)) if row in left else b""
+                for spec in (ReadSpec(), ReadSpec({b"f": frozenset((b"q",)), b"g": frozenset((b"q",))})):
+                    assert b"".join(found for found, _ in tablet.read_rows([bytes((row,))], spec)) == row_left
+
+        check(tablet)
+        bench.crash()
+        tablet = bench.open()
+        check(tablet)
+        tablet.compact(True)
+        assert not any(ref.deleted for ref in named(tablet))
+        check(tablet)
+
+    bench.run(main)
+
+
+def test_pages_as_bytes_miss_them_too(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        tablet.delete_range(RowRange(b"c", b"f"), SERVER_TIME)
+        request: ScanRequest | None = ScanRequest(plain=True, max_rows=4)
+        found = 0
+        while request is not None:
+            page = tablet.scan(request)
+            found += page.plain.rows if page.plain is not None else len(page.rows)
+            request = None if page.next is None else replace(request, position=page.next)
+        assert found == 7
+
+    bench.run(main)
+
+
+def test_what_is_written_afterwards_stays_whatever_its_time(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        tablet.mutate([put(b"c", b"f:old", b"v", 5), delete(b"d", b"f:q", MAX_TIMESTAMP - 1)])
+        tablet.delete_range(ALL, SERVER_TIME)
+        tablet.mutate([put(b"c", b"f:old", b"again", 5), put(b"c", b"f:q", b"again"), put(b"d", b"g:q", b"again", 1)])
+        for _ in range(2):
+            assert values(tablet, b"c") == {b"f:old": b"again", b"f:q": b"again"}
+            assert values(tablet, b"d") == {b"g:q": b"again"}
+            assert rows(tablet) == b"cd"
+            tablet.compact(True)
+
+    bench.run(main)
+
+
+def test_cells_and_markers_later_than_the_delete_stay(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:q", b"%d" % time, time) for time in (1, 2, 3, 4)])
+        tablet.mutate([delete(b"s", b"f", 3), delete(b"t", b"f", 2)])
+        tablet.delete_range(ALL, 2)
+        tablet.mutate([put(row, b"f:q", b"1", 1) for row in (b"s", b"t")])
+        for _ in range(2):
+            found = dict(everything(tablet, ScanRequest(spec=ReadSpec(max_versions=9))))
+            assert [time for _, time, _ in found.pop(b"r")] == [4, 3]
+            assert found.keys() == {b"t"}, "the marker of s is later than the delete, and masks what is older than it"
+            tablet.flush()
+            assert len(named(tablet)) > 1
+            tablet.compact(False)
+
+    bench.run(main)
+
+
+def test_a_delete_without_a_time_takes_whatever_time_the_server_gave(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        for _ in range(50):  # each takes a millisecond that has not come yet
+            tablet.mutate([put(b"r", b"f:q", b"v")])
+            tablet.mutate([delete(b"r", b"f:q")])
+        tablet.mutate([put(b"r", b"f:q", b"v"), put(b"s", b"f:q", b"to come", MAX_TIMESTAMP - 1)])
+        tablet.delete_range(ALL, SERVER_TIME)
+        assert rows(tablet) == b"s"
+
+    bench.run(main)
+
+
+def test_files_inside_of_the_range_go_at_once_and_unread(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        assert len(named(tablet)) == 2
+        before = tablet.cells_examined
+        tablet.delete_range(RowRange(b"a", b"k"), SERVER_TIME)
+        assert named(tablet) == []
+        assert tablet.sstable_bytes() == 0
+        assert rows(tablet) == b""
+        assert tablet.cells_examined == before
+
+    bench.run(main)
+
+
+def test_a_scan_passes_over_a_deleted_stretch_without_reading_it(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"%05d" % row, b"f:q", b"") for row in range(5000)])
+        tablet.delete_range(RowRange(b"00001", b"04999"), SERVER_TIME)
+        before = tablet.cells_examined
+        assert [row for row, _ in everything(tablet)] == [b"00000", b"04999"]
+        assert tablet.cells_examined - before == 2
+        assert tablet.dead_cells_met == 0
+
+    bench.run(main)
+
+
+def test_a_page_that_began_before_the_delete_is_of_before_it(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        found: list[bytes] = []
+
+        def read() -> None:
+            found.append(rows(tablet))
+
+        bench.options = replace(bench.options, slice_seconds=0.0)
+        reading = bench.runtime.spawn(read)
+        bench.runtime.sleep(0)
+        tablet.delete_range(ALL, SERVER_TIME)
+        reading.join()
+        assert found in ([b"abcdefghij"], [b""])
+
+    bench.run(main)
+
+
+def test_most_of_a_file_deleted_is_a_reason_to_write_it_anew(bench: Bench) -> None:
+    bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", block_bytes=2000, compression="NONE")})
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(bytes((row,)), b"f:q", b"v" * 2000) for row in b"abcdefghij"])
+        tablet.delete_range(RowRange(b"b", b"d"), SERVER_TIME)
+        assert not tablet.needs_compaction()
+        whole = tablet.record.files[0][1][0].length_bytes
+        assert tablet.sstable_bytes() < whole - 3000
+        tablet.delete_range(RowRange(b"c", b"j"), SERVER_TIME)
+        while why := tablet.needs_compaction():
+            assert "belong to this tablet" in why
+            tablet.compact(False)
+        assert not any(ref.deleted for ref in named(tablet))
+        assert rows(tablet) == b"aj"
+
+    bench.run(main)
+
+
+def test_many_ranges_are_a_reason_and_too_many_are_refused(bench: Bench) -> None:
+    def main() -> None:
+        bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", block_bytes=64)})
+        tablet = bench.open()
+        every = [b"%04d" % row for row in range(1000)]
+        tablet.mutate([put(row, b"f:q", b"v") for row in every])
+        gone = every[1 : 2 * MAX_RANGES : 2]
+        for number, row in enumerate(gone, 1):
+            tablet.delete_range(RowRange(row, row + b"\x00"), SERVER_TIME)
+            assert ("many ranges" in tablet.needs_compaction()) == (number >= MAX_RANGES // 4)
+        refused = RowRange(b"0900", b"0901")
+        with pytest.raises(Unavailable, match=r"nothing was deleted: 64 ranges of rows .* try again"):
+            tablet.delete_range(refused, SERVER_TIME)
+        assert [row for row, _ in everything(tablet)] == [row for row in every if row not in gone]
+        tablet.delete_range(RowRange(b"0000", b"0500"), SERVER_TIME)  # takes the place of most of them
+        tablet.delete_range(refused, SERVER_TIME)
+        assert [row for row, _ in everything(tablet)] == [row for row in every[500:] if row != b"0900"]
+
+    bench.run(main)
+
+
+def test_after_a_split_each_child_has_its_own(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        tablet.delete_range(RowRange(b"c", b"h"), SERVER_TIME)
+        tablet.freeze_for_unload()
+        left, right = bench.split(tablet, b"e")
+        tablet.close()
+        assert (rows(left), rows(right)) == (b"ab", b"hij")
+        left.delete_range(RowRange(b"", b"e"), SERVER_TIME)
+        assert (rows(left), named(left)) == (b"", [])
+        assert rows(right) == b"hij"
+        with pytest.raises(StaleLocation, match="do not all lie inside tablet"):
+            right.delete_range(RowRange(b"a", b"z"), SERVER_TIME)
+        right.compact(True)
+        assert rows(right) == b"hij"
+
+    bench.run(main)
+
+
+def test_the_record_says_so_only_while_it_has_to(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+
+        def version() -> int:
+            data = tablet_record.encode(tablet.record)
+            assert tablet_record.decode(data) == tablet.record
+            return data[1]
+
+        assert version() == 1
+        tablet.delete_range(RowRange(b"c", b"d"), 5)
+        assert version() == 1, "everything is later than the delete"
+        tablet.delete_range(RowRange(b"c", b"d"), SERVER_TIME)
+        assert version() == tablet_record.RANGES_VERSION
+        tablet.compact(True)
+        assert version() == 1
+
+    bench.run(main)
+
+
+def test_what_cannot_be_deleted_is_refused(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        wrong: list[tuple[tuple[object, object], object, type[Exception], str]] = [
+            ((b"b", b"a"), SERVER_TIME, InvalidRequest, "no row lies between"),
+            ((b"b", b"b"), SERVER_TIME, InvalidRequest, "no row lies between"),
+            ((b"b", b"c" * 40_000), SERVER_TIME, LimitExceeded, "Row length 40000"),
+            (("b", b"c"), SERVER_TIME, InvalidRequest, "the row"),
+            ((b"b", None), SERVER_TIME, InvalidRequest, "the row"),
+            ((b"b", b"c"), -2, InvalidRequest, "negative"),
+            ((b"b", b"c"), MAX_TIMESTAMP + 1, InvalidRequest, "no whole number"),
+            ((b"b", b"c"), 1.0, InvalidRequest, "no whole number"),
+            ((b"b", b"c"), True, InvalidRequest, "no whole number"),
+        ]
+        for bounds, time, error, message in wrong:
+            with pytest.raises(error, match=message):
+                tablet.delete_range(RowRange(*bounds), time)  # type: ignore[arg-type]
+        tablet.schema = replace(tablet.schema, attributes=(READ_ONLY,), version=2)
+        with pytest.raises(InvalidRequest, match="read only"):
+            tablet.delete_range(ALL, SERVER_TIME)
+        assert rows(tablet) == b"abcdefghij"
+        tablet.close()
+        with pytest.raises(StaleLocation):
+            tablet.delete_range(ALL, SERVER_TIME)
+
+    bench.run(main)
+
+
+def test_metadata_is_left_alone(bench: Bench) -> None:
+    bench.records = OneRecord(TabletRecord(METADATA_TABLE_ID, 2, RowRange(), 1))
+
+    def main() -> None:
+        with pytest.raises(InvalidRequest, match="METADATA"):
+            bench.open().delete_range(ALL, SERVER_TIME)
+
+    bench.run(main)
+
+
+def test_a_change_that_fails_deletes_nothing(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        bench.records.errors = [(Unavailable("METADATA is being moved"), False)]
+        with pytest.raises(Unavailable, match="METADATA is being moved"):
+            tablet.delete_range(RowRange(b"b", b"j"), SERVER_TIME)
+        assert rows(tablet) == b"abcdefghij"
+        tablet.mutate([put(b"k", b"f:q", b"v")])  # nobody holds the gate any more
+        tablet.delete_range(RowRange(b"b", b"j"), SERVER_TIME)
+        assert rows(tablet) == b"ajk"
+
+    bench.run(main)
+
+
+def test_damage_inside_of_the_range_is_met_no_more(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        path = next(ref.path for ref in named(tablet))
+        data = bytearray(bench.memory.read_file(path))
+        place = data.index(b"e\x00\x01")
+        data[place] ^= 1
+        bench.memory.write_file(path, bytes(data))
+        bench.cache.drop_file(path)
+        tablet = bench.open()
+        tablet.delete_range(RowRange(b"b", b"i"), SERVER_TIME)
+        assert rows(tablet) == b"aij"
+
+    bench.run(main)
+
+
+def test_families_of_one_locality_group_and_of_none_go_alike(bench: Bench) -> None:
+    bench.schema = replace(
+        SCHEMA, families={n: FamilySchema(n, locality_group=g) for n, g in ((b"f", "x"), (b"g", "x"))}
+    )
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(row, column, b"v") for row in (b"a", b"b") for column in (b"f:q", b"g:q")])
+        tablet.delete_range(RowRange(b"b"), SERVER_TIME)
+        assert [ref.deleted for ref in named(tablet)] == [
+            (RangeDelete(b"b", b"", named(tablet)[0].deleted[0].timestamp),)
+        ]
+        assert rows(tablet) == b"a"
+
+    bench.run(main)
