@@ -317,6 +317,11 @@ service HbtableAdmin {
    * Whether it was done. */
   bool adminCheckAndMutate(1: binary table, 2: binary row, 3: binary family, 4: binary qualifier, 5: binary expected,
     6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
+  /** All rows from startRow on and before stopRow (empty: to the end), by one change in each of the table's tablets,
+   * whatever the rows hold. Cells later than `timestamp` stay (-1: than any time that the server assigned), and so does
+   * all that is written afterwards. */
+  void adminDeleteRange(1: binary table, 2: binary startRow, 3: binary stopRow, 4: i64 timestamp = -1)
+    throws (1: IOError io, 2: IllegalArgument ia)
 
   /* ----------------------------------------------------------------------------------- permissions */
   /** Added to what the holder has at exactly this scope, or with `replace` in its place. In force everywhere within a

@@ -210,6 +210,12 @@ service TabletService {
    * cell. */
   bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
     6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error),
+  /** Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was
+   * written before and whose time is not later than `timestamp` is gone on return, durably; SERVER_TIME: than any time
+   * that the tablet assigned. Writes that come after it stay, whatever their times are. Older releases do not know the
+   * call. */
+  void delete_range(1: string incarnation, 2: i64 tabletId, 3: binary startRow, 4: binary stopRow, 5: i64 timestamp)
+    throws (1: RpcError error),
   /** As mutate, if the user may. */
   void mutate_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: list<RowMutation> mutations) throws (1: RpcError error),
@@ -231,7 +237,10 @@ service TabletService {
   /** As check_and_mutate, if the user may. */
   bool check_and_mutate_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: binary row, 6: binary family, 7: binary qualifier, 8: optional binary expected, 9: RowMutation mutation)
-    throws (1: RpcError error)
+    throws (1: RpcError error),
+  /** As delete_range, if the user may. */
+  void delete_range_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: binary startRow, 6: binary stopRow, 7: i64 timestamp) throws (1: RpcError error)
 }
 
 /** `epoch` is that of the master's lock: a smaller one than the highest seen is refused. */

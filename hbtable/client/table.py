@@ -17,6 +17,8 @@ from hbtable.client.options import ClientOptions
 from hbtable.client.suspects import Suspects
 from hbtable.client.table_calls import AheadPage
 from hbtable.errors import (
+    HbtableError,
+    InvalidRequest,
     LimitExceeded,
     LockLost,
     NoSuchFamily,
@@ -31,9 +33,10 @@ from hbtable.filters.grammar import parse
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.retry_policy import RetryCounter
-from hbtable.model.cell import Cell, Row
+from hbtable.model.cell import SERVER_TIME, Cell, Row
 from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.model.names import shown
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
@@ -161,6 +164,40 @@ class Table:
                 )
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)
+
+    @switches
+    def delete_range(self, rows: RowRange, timestamp: int = SERVER_TIME) -> None:
+        """All rows of the range, whatever it holds, by one change in each tablet, tablet after tablet. Cells later
+        than `timestamp` stay, and all that is written after it. After OutcomeUnknown some rows may be deleted, and
+        others not; after any other error none is."""
+        for row in rows:
+            check_bytes("the row", row)
+        if rows.is_empty():
+            raise InvalidRequest(f"no row lies between {rows.start!r} and {rows.stop!r}")
+        left: RowRange | None = rows
+        while left is not None:
+            try:
+                left = self._delete_first(left, timestamp)
+            except HbtableError as error:
+                if left is rows or left is None or isinstance(error, OutcomeUnknown):
+                    raise
+                raise OutcomeUnknown(
+                    f"of table {self.shown_name()} only rows before {left.start!r} were deleted: {error}"
+                ) from error
+
+    @switches
+    def _delete_first(self, rows: RowRange, timestamp: int) -> RowRange | None:
+        """Those of the first tablet; the range that is left. After any error but OutcomeUnknown none is deleted."""
+        retries = None
+        while True:
+            try:
+                record = self.find(self._id or self._open(), rows.start)
+                within = rows.intersect(record.range)
+                self._service(record.owner).delete_range(record.tablet_id, within.start, within.stop, timestamp)
+            except (StaleLocation, Unavailable, LockLost) as error:
+                retries = self._again(error, retries, rows.start, write=True)
+            else:
+                return None if within.stop == rows.stop else RowRange(within.stop, rows.stop)
 
     # ---------------------------------------------------------------- reads
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord
 from hbtable.switches import switches
@@ -39,6 +40,8 @@ class TableCalls(Protocol):
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool: ...
+    @switches
+    def delete_range(self, rows: RowRange, timestamp: int) -> None: ...
 
 
 class NamedTableCalls(TableCalls, Protocol):

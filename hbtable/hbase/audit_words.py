@@ -136,6 +136,7 @@ ADMIN: Final[Words] = {
     "adminGrant": (_granted, "replace"),
     "adminRevoke": (_revoked,),
     "adminTruncateTable": ("table", "keep splits"),
+    "adminDeleteRange": ("table", "start row", "stop row", "timestamp"),
     "adminMove": ("table", _tablet, "server"),
     "adminMerge": ("table", "tablets"),
     "adminBalance": (),

@@ -22,6 +22,7 @@ from hbtable.launch.storage import MEMORY
 from hbtable.library.database import AdminCalls, Database
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
@@ -58,6 +59,9 @@ class _ThroughPortal:
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         return self._call(self._table.check_and_mutate, row, family, qualifier, expected, mutation)
+
+    def delete_range(self, rows: RowRange, timestamp: int) -> None:
+        self._call(self._table.delete_range, rows, timestamp)
 
     def record(self) -> TableRecord:
         return self._call(self._table.record)

@@ -19,6 +19,7 @@ from hbtable.library.server_calls import ServerCalls
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.names import parse, shown
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.table import TableRecord
 from hbtable.model.values import LARGEST_I32
@@ -97,6 +98,10 @@ class ServerTable:
             "adminCheckAndMutate", self.name, row, family, qualifier, expected or b"", _operations(mutation)
         )
         return done
+
+    @switches
+    def delete_range(self, rows: RowRange, timestamp: int) -> None:
+        self._server.admin("adminDeleteRange", self.name, rows.start, rows.stop, timestamp)
 
     # ---------------------------------------------------------------- reads
 

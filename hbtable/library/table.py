@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Protocol, TypedDict, final
 
-from hbtable.client.columns import Key, full, listed
+from hbtable.client.columns import Key, full, listed, write_time
 from hbtable.client.given import bytes_of
-from hbtable.client.rows import Rows
+from hbtable.client.rows import Rows, row_range
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import WrongType
 from hbtable.hbase.regions import Region
@@ -107,7 +107,8 @@ class Table(Rows):
         timestamp: int | None = None,
     ) -> int:
         """Deletes all rows of a range, or with a prefix, or `columns` of them: how many had something. Row by row: who
-        reads meanwhile sees some of them gone. For all rows of a table there is Database.truncate_table."""
+        reads meanwhile sees some of them gone. Of very many rows delete_range() is quicker, and for all rows of a
+        table there is Database.truncate_table."""
         if not row_start and not row_stop and not row_prefix:
             raise WrongType("give 'row_start', 'row_stop' or 'row_prefix'; truncate_table() deletes all rows")
         names = None if columns is None else listed(columns)
@@ -119,6 +120,23 @@ class Table(Rows):
                 batch.delete(row, names)
                 rows += 1
         return rows
+
+    @switches
+    def delete_range(
+        self,
+        row_start: Key | None = None,
+        row_stop: Key | None = None,
+        row_prefix: Key | None = None,
+        timestamp: int | None = None,
+    ) -> None:
+        """Deletes all rows of a range, or with a prefix, whatever they hold: with one change in each tablet, however
+        many rows there are, and nothing of them is read later on. It takes what is there: cells later than `timestamp`
+        stay, and all that is written afterwards, also with older timestamps. Tablet by tablet: after OutcomeUnknown
+        some rows may be deleted, and others not. Each call costs a minor compaction: few rows are better deleted by
+        delete_rows()."""
+        if not row_start and not row_stop and not row_prefix:
+            raise WrongType("give 'row_start', 'row_stop' or 'row_prefix'; truncate_table() deletes all rows")
+        self.table.delete_range(row_range(row_start, row_stop, row_prefix, False), write_time(timestamp))
 
     def _mutation(self, row: Key, changes: RowChanges) -> RowMutation:
         if not isinstance(changes, RowChanges):

@@ -76,6 +76,13 @@ class TabletService(TabletsHere):
         """Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing
         or empty cell."""
 
+    @call(CallTimeout.COMPACT)
+    def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
+        """Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was
+        written before and whose time is not later than `timestamp` is gone on return, durably; SERVER_TIME: than any
+        time that the tablet assigned. Writes that come after it stay, whatever their times are. Older releases do not
+        know the call."""
+
 
 class TabletAdmin(Service):
     """The calls of a master to a tablet server. Each call carries the master's epoch; a smaller one than the highest

@@ -77,6 +77,13 @@ class GuardedTabletService(TabletService):
             self._checks.check_condition(tablet.schema.name, family, qualifier, mutation)
         return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
 
+    @switches
+    def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
+        tablet = self._users_tablet(tablet_id)
+        if tablet is not None:
+            self._checks.check_whole_rows(tablet.schema.name, tablet.schema.families)
+        self._inner.delete_range(tablet_id, start_row, stop_row, timestamp)
+
     def _users_tablet(self, tablet_id: int) -> Tablet | None:
         """None for one of METADATA, and for one that is not here."""
         tablet = self._tablets.get(tablet_id)

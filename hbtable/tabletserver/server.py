@@ -17,6 +17,7 @@ from hbtable.errors import DataDamaged, LockLost, OutcomeUnknown, StaleLocation,
 from hbtable.metrics.registry import Counter, Registry
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.rpc.services import TabletService
 from hbtable.switches import switches
@@ -34,6 +35,7 @@ class TabletServer(TabletService):
         "_lost",
         "_mutations",
         "_on_lost",
+        "_range_deletes",
         "_reads",
         "_refused",
         "_scans",
@@ -74,6 +76,7 @@ class TabletServer(TabletService):
         self._increments = requests("increment")
         self._appends = requests("append")
         self._checks = requests("check_and_mutate")
+        self._range_deletes = requests("delete_range")
 
     @switches
     def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
@@ -154,6 +157,16 @@ class TabletServer(TabletService):
             self._outwait(changed=True)
         self._checks.value += 1
         return answer
+
+    @switches
+    def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
+        tablet = self._tablets.get(tablet_id)
+        if tablet is None:
+            raise self._not_here(tablet_id)
+        tablet.delete_range(RowRange(start_row, stop_row), timestamp)
+        if not self._valid():
+            self._outwait(changed=True)
+        self._range_deletes.value += 1
 
     def _not_here(self, tablet_id: int) -> StaleLocation | DataDamaged:
         refused = self._refused.get(tablet_id)

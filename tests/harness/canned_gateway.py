@@ -106,6 +106,8 @@ class CannedTable:
         self._check((family,))
         return True
 
+    def delete_range(self, rows: RowRange, timestamp: int) -> None: ...
+
 
 class CannedCluster:
     """Has table t, and lets every other be made and dropped without remembering it."""

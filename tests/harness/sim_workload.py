@@ -3,7 +3,7 @@
 import random
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hbtable.client.table import Table
@@ -20,6 +20,7 @@ from hbtable.errors import (
 )
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
+from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import EVERYTHING, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from tests.harness.linearizability import UNDECIDED, UNKNOWN, History, Operation, Row
@@ -29,8 +30,8 @@ TABLE = b"journal"
 ROWS = [b"row%02d" % number for number in range(12)]
 SPLITS = [b"row04", b"row08"]
 
-_KINDS = ("put", "get", "increment", "check", "append", "delete")
-_MIXES = ((30, 25, 20, 12, 8, 5), (30, 25, 20, 12, 8, 5), (0, 1, 0, 0, 0, 0))
+_KINDS = ("put", "get", "increment", "check", "append", "delete", "range")
+_MIXES = ((30, 25, 20, 12, 8, 5, 2), (30, 25, 20, 12, 8, 5, 2), (0, 1, 0, 0, 0, 0, 0))
 """How often each kind comes; a worker has one of these. A stale read is seen by those that only read: to write is to
 find the fence."""
 
@@ -67,19 +68,29 @@ class Journal:
 
     def record(self, row: bytes, operation: Operation, perform: Callable[[], Any]) -> bool:
         """Performs it and writes down what was answered: True. Operations that surely did nothing are not kept."""
-        operations = self.rows[row].operations
-        operations.append(operation)
+        return self.record_of_rows([row], operation, perform)
+
+    def record_of_rows(self, rows: Sequence[bytes], operation: Operation, perform: Callable[[], Any]) -> bool:
+        """As record(), of one that does the same to each of these rows, at a moment of its own."""
+        histories = [self.rows[row].operations for row in rows]
+        for operations in histories:
+            operations.append(operation)
+
+        def forget() -> None:
+            for operations in histories:
+                operations.remove(operation)
+
         try:
             answer = perform()
         except OutOfSpace:
             self.count["unknown"] += 1  # refused, yet a server that dies before it could write on may show it
         except (Unavailable, StaleLocation):
-            operations.remove(operation)
+            forget()
             self.count["refused"] += 1
         except InvalidRequest as error:
             if "read only" not in str(error):
                 raise
-            operations.remove(operation)  # an operator made it so (sim_schema_chores.py)
+            forget()  # an operator made it so (sim_schema_chores.py)
             self.count["refused"] += 1
         except (OutcomeUnknown, LockLost):
             self.count["unknown"] += 1
@@ -88,7 +99,7 @@ class Journal:
             operation.returned = self.clock()
             self.count["answered"] += 1
             if not self.trusts_reads and (operation.kind == "get" or answer is False):
-                operations.remove(operation)  # it changed nothing, and what it saw proves nothing
+                forget()  # it changed nothing, and what it saw proves nothing
         return operation.answer is not UNKNOWN
 
     def violations(self) -> list[str]:
@@ -134,10 +145,20 @@ class Worker:
         table = self._process.client.table(TABLE)
         row = self._chance.choice(ROWS)
         kind = self._chance.choices(_KINDS, self._mix)[0]
+        if kind == "range":
+            return self._delete_range(table)
         operation = Operation(kind, self._name, self._argument(kind), self._journal.clock())
         if kind == "check":
             operation.wanted = self._seen.get(row)
         return self._journal.record(row, operation, lambda: self._perform(table, row, operation))
+
+    def _delete_range(self, table: Table) -> bool:
+        """To each row it is a delete."""
+        first, last = sorted(self._chance.choices(range(len(ROWS)), k=2))
+        rows = ROWS[first : last + 1]
+        wanted = RowRange(rows[0], successor(rows[-1]))
+        operation = Operation("delete", self._name, None, self._journal.clock())
+        return self._journal.record_of_rows(rows, operation, lambda: table.delete_range(wanted))
 
     def _argument(self, kind: str) -> Any:
         self._number += 1

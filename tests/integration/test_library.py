@@ -592,6 +592,39 @@ def test_ranges_and_prefixes_are_deleted(ours: Any, name: str) -> None:
             table.delete_rows(**wrong)
 
 
+def test_ranges_are_deleted_at_once(ours: Any, name: str) -> None:
+    table = made(ours, name)
+
+    def rows() -> list[bytes]:
+        return [row for row, _ in table.scan()]
+
+    with table.batch() as batch:
+        for row in (b"a", b"b", b"c1", b"c2", b"d", b"e"):
+            batch.put(row, {b"f:a": b"1", b"g:a": b"1"})
+    table.put(b"c1", {b"f:a": b"to come"}, timestamp=2**62)
+    table.delete_range(row_prefix="c")
+    assert rows() == [b"a", b"b", b"c1", b"d", b"e"]
+    table.delete_range(row_prefix=b"c", timestamp=2**62)
+    assert rows() == [b"a", b"b", b"d", b"e"]
+    table.put(b"c1", {b"f:a": b"older, and written later"}, timestamp=1)
+    assert table.row(b"c1") == {b"f:a": b"older, and written later"}
+    table.delete_range(row_start=b"b", row_stop=b"e")
+    assert rows() == [b"a", b"e"]
+    table.delete_range(row_start=b"e")
+    table.delete_range(row_stop=b"a")
+    assert rows() == [b"a"]
+    for wrong in (
+        {},
+        {"row_prefix": b"b", "row_stop": b"c"},
+        {"row_prefix": 5},
+        {"row_prefix": b"b", "timestamp": "1"},
+    ):
+        with pytest.raises(TypeError):
+            table.delete_range(**wrong)
+    with pytest.raises(hbtable.TableNotFound):
+        ours.table("missing").delete_range(row_prefix=b"b")
+
+
 def test_schemas_change(ours: Any, name: str) -> None:
     table = made(ours, name)
     table.put(b"r", {b"f:a": b"1", b"g:a": b"1"})

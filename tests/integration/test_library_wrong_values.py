@@ -101,6 +101,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "mutate_row": {"row": ROW, "changes": CHANGES},
     "check_and_mutate": {"row": ROW, "column": b"f:absent", "operator": "=", "value": None, "changes": CHANGES},
     "delete_rows": {"row_start": None, "row_stop": None, "row_prefix": b"m", "columns": None, "timestamp": None},
+    "delete_range": {"row_start": None, "row_stop": None, "row_prefix": b"m", "timestamp": None},
     "check_and_put": {"row": ROW, "column": b"f:absent", "expected": None, "data": {b"f:m": b"v"}},
     "counter_get": {"row": ROW, "column": b"f:counter"},
     "counter_set": {"row": ROW, "column": b"f:counter", "value": 3},

@@ -185,7 +185,23 @@ def test_delete_by_prefix(run: Run) -> None:
         " p1 column=f:x, timestamp=1970-01-01T00:00:00.001, value=old",
         "1 row(s)",
     ]
+    run("put 't', 'p2', 'f:x', 'v', 1; put 't', 'p3', 'f:y', 'v', 5")
+    run("deleteall 't', {ROWPREFIXFILTER => 'p'}, 'f:x'")
+    assert run("scan 't', {ROWPREFIXFILTER => 'p'}")[1:] == [
+        " p3 column=f:y, timestamp=1970-01-01T00:00:00.005, value=v",
+        "1 row(s)",
+    ]
+    run("put 't', 'q', 'f:x', 'v', 1")
+    for time, left in ((4, 1), (5, 0)):
+        run(f"deleteall 't', {{ROWPREFIXFILTER => 'p'}}, '', {time}")
+        assert run("scan 't', {ROWPREFIXFILTER => 'p'}")[-1] == f"{left} row(s)"
+    run("put 't', 'p1', 'f:x', 'v', 1; put 't', 'p2', 'f:x', 'v'; deleteall 't', {ROWPREFIXFILTER => 'p'}")
+    assert run("scan 't', {ROWPREFIXFILTER => 'p'}")[1:] == ["0 row(s)"]
+    run("put 't', 'p1', 'f:x', 'older, and written later', 1")
+    assert run("scan 't', {ROWPREFIXFILTER => 'p'}")[-1] == "1 row(s)"
     run("deleteall 't', {ROWPREFIXFILTER => 'p'}")
+    assert "1 row(s)" in run("scan 't', {ROWPREFIXFILTER => 'q'}")
+    run("deleteall 't', 'q'")
 
 
 def test_families_in_arrays_and_splits_in_binary_text(run: Run) -> None:

@@ -66,6 +66,8 @@ def usual(method: str, name: str, spec: tuple[Any, ...]) -> Any:
         return build(method, spec[2])
     if name in ("name", "tableName") and method in TABLES:
         return b"f" if name == "name" and method == "createTable" else b"scratch"
+    if name == "table" and method == "adminDeleteRange":
+        return b"scratch"
     if name == "name":
         return {"adminSwitch": b"splits", "adminIsOn": b"splits"}.get(method, b"t")
     if kind == TType.LIST and isinstance(spec[2], tuple) and spec[2][0] == TType.STRUCT:

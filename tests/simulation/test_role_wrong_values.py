@@ -35,6 +35,7 @@ TABLET: dict[str, dict[str, Any]] = {
     "increment": {"row": b"m", "family": b"f", "qualifier": b"c", "amount": 1},
     "append": {"row": b"m", "values": [(b"f", b"q", b"v")], "ttl_millis": 0},
     "check_and_mutate": {"row": b"m", "family": b"f", "qualifier": b"none", "expected": None, "mutation": None},
+    "delete_range": {"start_row": b"m", "stop_row": b"n", "timestamp": 5},
 }
 SCHEMA = TableSchema(b"made", {b"f": FamilySchema(b"f")})
 MASTER: dict[str, dict[str, Any]] = {
@@ -182,7 +183,12 @@ def test_other_calls_of_a_tablet(machine: Any, method: str) -> None:
 
         record = cluster.client.admin.tablets(b"t")[0]
         service = cluster.transport.tablet_service(record.owner)
-        ours = {"scan": table.scan_page, "scan_with_times": scan_with_times}.get(method) or getattr(table, method)
+
+        def delete_range(start_row: Any, stop_row: Any, timestamp: Any) -> None:
+            table.delete_range(RowRange(start_row, stop_row), timestamp)
+
+        special = {"scan": table.scan_page, "scan_with_times": scan_with_times, "delete_range": delete_range}
+        ours = special.get(method) or getattr(table, method)
         for arguments in calls_of(method):
             refused(lambda arguments=arguments: getattr(service, method)(record.tablet_id, **arguments))
             refused(lambda arguments=arguments: ours(**arguments))

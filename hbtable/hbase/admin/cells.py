@@ -21,7 +21,7 @@ from hbtable.hbase.admin.structs import (
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.conversion import check_row
 from hbtable.hbase.errors import BadArgument
-from hbtable.model.cell import Row
+from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ReadSpec, ScanPosition, ScanRequest
@@ -111,6 +111,13 @@ class AdminCellCalls:
         mutation = RowMutation(check_row(row), list[Operation](operations))
         named = self._tables.named(table)
         return named.check_and_mutate(mutation.row, family or b"", qualifier or b"", expected, mutation)
+
+    @switches
+    def adminDeleteRange(
+        self, table: bytes | None, start_row: bytes | None, stop_row: bytes | None, timestamp: int | None
+    ) -> None:
+        at = SERVER_TIME if timestamp is None else timestamp
+        self._tables.named(table).delete_range(RowRange(start_row or b"", stop_row or b""), at)
 
 
 @switches

@@ -15,6 +15,7 @@ from hbtable.errors import AccessDenied, NoSuchFamily, TableNotEnabled
 from hbtable.hbase.conversion import check_families
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableState
 from hbtable.switches import switches
@@ -135,6 +136,12 @@ class GuardedTable:
     ) -> bool:
         self.check_condition(family, qualifier, mutation)
         return self._table.check_and_mutate(row, family, qualifier, expected, mutation)
+
+    @switches
+    def delete_range(self, rows: RowRange, timestamp: int) -> None:
+        """The right to write all that any row may hold."""
+        self.check_whole_rows(list(self._table.record().schema.families))
+        self._table.delete_range(rows, timestamp)
 
     @switches
     def check_condition(self, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:

@@ -171,7 +171,7 @@ def _listed(guard: Guard, answer: Sequence[AdminTable]) -> list[AdminTable]:
 
 
 ADMIN: Final[dict[str, Requirement]] = {
-    **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate", of_cells),
+    **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate adminDeleteRange", of_cells),
     **_each(
         "adminTablets adminServers adminStatus adminNamespaces adminCompactionState adminIsOn adminBalancerEnabled "
         "adminNormalizerEnabled adminTransitions adminDeadServers adminUnknownServers adminWhoAmI",

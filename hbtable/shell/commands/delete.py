@@ -38,6 +38,11 @@ def deleteall(context: Context, arguments: list[Value]) -> Value:
     name = table_of(table)
     column = rest.pop(0) if rest and not isinstance(rest[0], dict) else None
     timestamp, _ = timed(rest, "deleteall")
+    if isinstance(row, dict) and not column:
+        # HBase reads the rows, and deletes one by one.
+        prefix = _prefix(row)
+        context.on_table(name, "adminDeleteRange", prefix, prefix_stop(prefix), timestamp)
+        return None
     _apply(context, name, row, _operations(context, name, column, timestamp))
     return None
 
@@ -53,10 +58,14 @@ def _apply(context: Context, table: bytes, row: Value, operations: list[AdminOpe
     if not isinstance(row, dict):
         context.on_table(table, "adminMutate", row_of(row), operations, 0)
         return
-    prefix = text_of(row.get(b"ROWPREFIXFILTER"), "ROWPREFIXFILTER")
+    prefix = _prefix(row)
     options = ScanOptions(AdminRead(filter=_KEYS), Showing(), prefix, prefix_stop(prefix))
     for found, _cells in PagedScan(context, table, options):
         context.on_table(table, "adminMutate", found, operations, 0)
+
+
+def _prefix(row: dict[bytes, Value]) -> bytes:
+    return text_of(row.get(b"ROWPREFIXFILTER"), "ROWPREFIXFILTER")
 
 
 def _operations(context: Context, table: bytes, column: Value, timestamp: int) -> list[AdminOperation]:

@@ -331,3 +331,53 @@ def test_a_tables_record_is_given_up_in_the_end(cluster, client):
     with pytest.raises(Unavailable, match=r"the record of table t could not be read after \d+ tries in 60 seconds: "):
         client.table(b"t").record()
     assert 60 <= cluster.runtime.now < 80
+
+
+def test_a_range_is_deleted_tablet_after_tablet(cluster, client, put):
+    cluster.put_table(b"t", splits=(b"g", b"p"))
+    table = client.table(b"t")
+    table.mutate([put(row) for row in (b"a", b"e", b"g", b"h", b"z")])
+    cluster.calls()
+    table.delete_range(RowRange(b"c", b"z"))
+    assert list(rows_of(cluster)) == [b"a", b"z"]
+    assert sorted(cluster.calls()) == [("delete_range", 100), ("delete_range", 101), ("delete_range", 102)]
+    table.delete_range(RowRange(b"p", b""), 5)
+    assert list(rows_of(cluster)) == [b"a"]
+    table.delete_range(RowRange())
+    assert rows_of(cluster) == {}
+    cluster.calls()
+    table.delete_range(RowRange(b"c", b"g"))
+    assert cluster.calls() == [("delete_range", 100)]
+
+
+@pytest.mark.parametrize("error", [Unavailable("busy"), InvalidRequest("it is read only"), LockLost("the end")])
+def test_a_range_of_which_a_part_was_deleted_is_no_error_that_says_none_was(cluster, put, error):
+    options = ClientOptions(retry_policy=RetryPolicy(deadline_seconds=0.5))
+    client = Client(cluster.runtime, cluster.session, cluster.transport, options)
+    cluster.put_table(b"t", splits=(b"g",))
+    table = client.table(b"t")
+    table.mutate([put(row) for row in (b"a", b"k")])
+
+    def fail(method, tablet_id):
+        if method == "delete_range" and tablet_id == refused:
+            raise error
+
+    for server in cluster.servers.values():
+        server.before = fail
+    refused = 100
+    with pytest.raises(OutcomeUnknown if isinstance(error, LockLost) else type(error)):
+        table.delete_range(RowRange())
+    assert list(rows_of(cluster)) == [b"a", b"k"]
+    refused = 101
+    with pytest.raises(OutcomeUnknown):
+        table.delete_range(RowRange())
+    assert list(rows_of(cluster)) == [b"k"]
+
+
+def test_a_range_of_nothing_and_one_of_what_is_no_row_are_refused(cluster, client):
+    cluster.put_table(b"t")
+    table = client.table(b"t")
+    for rows in ((b"b", b"a"), (b"b", b"b"), ("a", b"b"), (b"a", None)):
+        with pytest.raises(InvalidRequest):
+            table.delete_range(RowRange(*rows))
+    assert cluster.calls() == []

@@ -89,6 +89,7 @@ class FakeTable:
         self.cells: dict[bytes, dict[bytes, tuple[int, bytes]]] = {}
         self.page_rows = page_rows
         self.mutations: list[RowMutation] = []
+        self.ranges: list[tuple[RowRange, int]] = []
         self.specs: list[ReadSpec] = []
         self.requests: list[ScanRequest] = []
         self.ahead: list[ScanRequest] = []
@@ -158,6 +159,10 @@ class FakeTable:
         self._check()
         self.mutations.append(mutation)
         return expected == b"yes"
+
+    def delete_range(self, rows: RowRange, timestamp: int) -> None:
+        self._check()
+        self.ranges.append((rows, timestamp))
 
 
 class FakeCluster:

@@ -279,6 +279,15 @@ class FakeServer:
         self._end("check_and_mutate", tablet_id)
         return True
 
+    def delete_range(self, tablet_id, start_row, stop_row, timestamp):
+        table = self._begin("delete_range", tablet_id)
+        rows = RowRange(start_row, stop_row)
+        if rows.intersect(self.tablets[tablet_id].range) != rows:
+            raise StaleLocation(f"tablet {tablet_id} does not have all of these rows")
+        for row in [row for row in table if rows.holds(row)]:
+            del table[row]
+        self._end("delete_range", tablet_id)
+
     def flush(self, tablet_id):
         self._begin("flush", tablet_id)
 

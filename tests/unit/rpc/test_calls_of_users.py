@@ -62,6 +62,9 @@ class Service:
     def check_and_mutate(self, *arguments: Any) -> Any:
         return self._note(True, *arguments)
 
+    def delete_range(self, *arguments: Any) -> Any:
+        return self._note(None, *arguments)
+
 
 class Port:
     """A tablet server in another process, as far as its callers can tell."""
@@ -98,6 +101,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "increment": (1, b"r", b"f", b"q", 3),
     "append": (1, b"r", [(b"f", b"q", b"v")], 9),
     "check_and_mutate": (1, b"r", b"f", b"q", None, MUTATION),
+    "delete_range": (1, b"r", b"s", 5),
 }
 
 

@@ -34,6 +34,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "increment": (b"r", b"f", b"q", 3),
     "append": (b"r", [(b"f", b"q", b"v")]),
     "check_and_mutate": (b"r", b"f", b"q", None, PUT_F),
+    "delete_range": (b"r", b"s", 5),
 }
 NEEDS = {"mutate": "W", "increment": "RW", "append": "RW", "check_and_mutate": "RW"}
 
@@ -55,7 +56,7 @@ def test_every_call_to_tablets_is_tried_here() -> None:
     assert CALLS.keys() == calls_of(TabletService).keys()
 
 
-@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"delete_range"}))
 def test_a_call_needs_its_rights_where_the_tablet_is(name: str) -> None:
     enough = NEEDS.get(name, "R")
     for letters in ("R", "W", "RW", "XCA"):
@@ -66,6 +67,20 @@ def test_a_call_needs_its_rights_where_the_tablet_is(name: str) -> None:
         else:
             with pytest.raises(AccessDenied):
                 getattr(service, name)(5, *CALLS[name])
+            assert not inner.reached
+
+
+@pytest.mark.parametrize("letters", ["R", "W", "RW", "XCA"])
+def test_a_range_is_deleted_with_the_right_to_write_every_family(letters: str) -> None:
+    one = NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), actions_of(letters))
+    for grants in (one, one.with_grant("ann", of_table(b"t", b"g"), actions_of(letters))):
+        service, inner = guarded(grants)
+        if "W" in letters and grants is not one:
+            service.delete_range(5, *CALLS["delete_range"])
+            assert [called for called, _ in inner.reached] == ["delete_range"]
+        else:
+            with pytest.raises(AccessDenied):
+                service.delete_range(5, *CALLS["delete_range"])
             assert not inner.reached
 
 

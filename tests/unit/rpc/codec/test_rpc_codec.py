@@ -113,6 +113,7 @@ ARGUMENTS = {
     "increment": (text, i64, raw, raw, raw, i64),
     "append": (text, i64, raw, st.lists(st.tuples(raw, raw, raw), max_size=3), count),
     "check_and_mutate": (text, i64, raw, raw, raw, st.none() | raw, mutation),
+    "delete_range": (text, i64, raw, raw, i64),
     "load_tablet": (text, count, record, schema),
     "unload_tablet": (text, count, count),
     "update_schema": (text, count, count, schema),
