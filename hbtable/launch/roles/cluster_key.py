@@ -1,6 +1,10 @@
 """The key by which a role proves itself to others, as the section [cluster] of the configuration says."""
 
+import logging
+from typing import Final
+
 from hbtable.access.cluster_key_file import read_cluster_keys
+from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration, UnsupportedFormat
 from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.rpc.connections import RpcConnectionPool, RpcOptions, Unproved, Unsent
@@ -9,12 +13,23 @@ from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
+log: Final = logging.getLogger(__name__)
+
 
 def cluster_key(options: ClusterOptions, cluster_id: str) -> ClusterKey | None:
     """None when there is none. InvalidConfiguration."""
     if not options.key:
         return None
     return ClusterKey(read_cluster_keys(options.key), cluster_id, options.key_required)
+
+
+def warn_of_key(options: ClusterOptions, auth: AuthOptions) -> None:
+    """Logs that whoever reaches the port between roles can claim to be any user, if users are asked who they are."""
+    if auth.enabled and not (options.key and options.key_required):
+        missing = "cluster.key_required is false" if options.key else "cluster.key is not set"
+        log.warning(
+            "auth.enabled is set, and %s: whoever reaches the port for the other roles can call for any user", missing
+        )
 
 
 @switches

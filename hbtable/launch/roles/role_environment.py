@@ -9,6 +9,7 @@ from functools import partial
 from typing import final
 
 from hbtable import __version__
+from hbtable.access.options import AuthOptions
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import FileSystemOptions, open_file_system
@@ -19,7 +20,7 @@ from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_identity import join_cluster
-from hbtable.launch.roles.cluster_key import check_key, cluster_key
+from hbtable.launch.roles.cluster_key import check_key, cluster_key, warn_of_key
 from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
@@ -72,6 +73,7 @@ class RoleEnvironment:
         runtime, cluster, configuration = self._runtime, self._cluster, self._configuration
         self._listen.announced()  # refused now, and not when somebody asks for it
         cluster_key(cluster, "")  # as above
+        warn_of_key(cluster, configuration.options("auth", AuthOptions))
         zookeeper = lock_service(runtime, configuration)
         check_ports(self._listen.host, ports)
         options = FileSystemOptions(

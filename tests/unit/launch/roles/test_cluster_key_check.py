@@ -1,14 +1,16 @@
 """A role whose key is not the master's does not start."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hbtable.access.cluster_key_file import make_cluster_key
+from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.cluster_configuration import ClusterOptions
-from hbtable.launch.roles.cluster_key import check_key, cluster_key
+from hbtable.launch.roles.cluster_key import check_key, cluster_key, warn_of_key
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.proof import ClusterKey
@@ -68,6 +70,24 @@ def test_without_a_master_nothing_is_said(runtime: GeventRuntime) -> None:
     listener = serve(HOST, 0, lambda socket, address: None)
     listener.close()
     check_key(runtime, f"{HOST}:{listener.port}", OPTIONS, OURS)
+
+
+@pytest.mark.parametrize(
+    ("options", "enabled", "said"),
+    [
+        (ClusterOptions(), True, "cluster.key is not set: whoever reaches"),
+        (ClusterOptions(key="k", key_required=False), True, "cluster.key_required is false: whoever reaches"),
+        (ClusterOptions(key="k"), True, ""),
+        (ClusterOptions(), False, ""),
+    ],
+)
+def test_users_who_are_asked_only_at_the_front_are_a_warning(
+    caplog: pytest.LogCaptureFixture, options: ClusterOptions, enabled: bool, said: str
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        warn_of_key(options, AuthOptions(enabled=enabled))
+    assert said in caplog.text
+    assert bool(said) == bool(caplog.text)
 
 
 def test_the_configuration_gives_the_key(tmp_path: Path) -> None:
