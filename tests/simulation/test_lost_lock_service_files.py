@@ -168,7 +168,7 @@ def test_a_row_of_another_table_is_not_taken_over() -> None:
 
     def body(cluster: EmbeddedCluster) -> None:
         add_table(cluster, model, b"a", [b"row000010", b"row000020"])
-        new_ids = cluster.master.tables._new_ids
+        new_ids = cluster.master.tables._creation._new_ids
         taken = cluster.client.catalog.read_table(b"a").table_id
         new_ids.table = lambda: taken  # type: ignore[method-assign]
         with pytest.raises(Conflict, match="there are tablets with the table id 16 already"):

@@ -117,10 +117,10 @@ def test_a_merge_says_of_which_tablets_it_made_one():
     def act():
         asked.until(lambda found: found.state == "served")
         asked.client.admin.split(TABLE, ROWS[1])
-        halves = [one.tablet_id for one in asked.client.admin.tablets(TABLE)]
-        asked.client.admin.merge_tablets(TABLE, halves)
+        tablets = [one.tablet_id for one in asked.client.admin.tablets(TABLE)]
+        asked.client.admin.merge_tablets(TABLE, tablets)
         found = asked.until(lambda found: kinds(found)[:3] == [MERGED, GIVEN, SERVED])
-        assert found.events[0].why == f"of tablets {halves[0]}, {halves[1]}: it was asked to"
+        assert found.events[0].why == f"of tablets {', '.join(map(str, tablets))}: it was asked to"
 
     asked.play(act)
 

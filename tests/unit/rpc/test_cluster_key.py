@@ -2,7 +2,6 @@
 stranger."""
 
 import logging
-import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -488,7 +487,7 @@ def test_the_key_is_not_on_the_wire(ports: Ports) -> None:
         seen.append(data)
         return data
 
-    secret = os.urandom(32)
+    secret = random.Random(7).randbytes(32)
     transport = ports.call(
         ports.serve(key(secret)),
         key(secret),
@@ -529,7 +528,7 @@ def test_a_role_stops_as_before(ports: Ports) -> None:
 
 def test_large_messages_have_tags_too(ports: Ports) -> None:
     transport = ports.call(ports.serve(key(KEY)), key(KEY))
-    large = RowMutation(b"r", [(PUT, b"f", b"q", 5, os.urandom(3 << 20))])
+    large = RowMutation(b"r", [(PUT, b"f", b"q", 5, random.Random(8).randbytes(3 << 20))])
     transport.tablet_service("s1").mutate(7, [large])
     mutate(transport)
     assert ports.role.calls == ["mutate", "mutate"]
