@@ -60,7 +60,8 @@ class _Watched(dict[str, MemoryContent]):
 
     def __setitem__(self, path: str, content: MemoryContent) -> None:
         before = self.get(path)
-        if before is not None and path.startswith(("lockservice/", "metadata/", f"{ZOOKEEPER}/")):
+        is_over = bool(self._life.disk.files)  # what is written after the kill is no older version
+        if before is not None and not is_over and path.startswith(("lockservice/", "metadata/", f"{ZOOKEEPER}/")):
             found = self._life.versions.setdefault(path, [])
             if bytes(before.content) not in found:
                 found.append(bytes(before.content))
