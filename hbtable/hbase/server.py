@@ -251,7 +251,7 @@ class ThriftGateway:
             AdminChoreCalls(tables, cluster, names, self.slow),
             AdminCellCalls(tables, self._options.answer_bytes, self._context.pause),
             AdminGrantCalls(self._guard),
-            DeclaredAdminCalls(tables, cluster, names),
+            DeclaredAdminCalls(tables, cluster, names, self._context.pause),
         )
         bind_admin(interface, parts, self._guard)
 

@@ -41,7 +41,7 @@ class GatewayRig:
         self.chores = AdminChoreCalls(tables, gateway, names, SlowRequests(1, 1.0, lambda _: None))
         self.whole = AdminClusterCalls(gateway, names)
         self.compactions = AdminCompactionCalls(cluster.runtime, tables, gateway, names)
-        self.declared = DeclaredAdminCalls(tables, gateway, names)
+        self.declared = DeclaredAdminCalls(tables, gateway, names, lambda: None)
         self.cluster = gateway
 
 

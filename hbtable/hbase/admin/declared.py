@@ -17,6 +17,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
 from hbtable.rpc.declaration import DeclaredCall, calls_of, type_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
 OFFERED: Final = {one.admin: one for one in calls_of(MasterService).values() if one.admin}
@@ -30,7 +31,10 @@ OFFERED_BY_SERVERS: Final = {one.admin: one for one in calls_of(TabletAdmin).val
 class DeclaredAdminCalls:
     """Has a method of each name in OFFERED and OFFERED_BY_SERVERS."""
 
-    def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames) -> None:
+    def __init__(
+        self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames, pause: Callable[[], object]
+    ) -> None:
+        """`pause` lets other tasks run between many names."""
         self._cluster = cluster
         self._names = names
         self._meanings: dict[object, Callable[[Any], Any]] = {
@@ -38,7 +42,7 @@ class DeclaredAdminCalls:
             NamespaceName: _namespace,
             ServerName: lambda given: names.one(given or b""),
             Sequence[ServerName]: self._servers,
-            Sequence[TableName]: lambda given: [tables.canonical(name) for name in given or ()],
+            Sequence[TableName]: lambda given: [tables.canonical(name) for name in with_pauses(given or (), pause)],
             Sequence[int]: lambda given: tuple(given or ()),
             Mapping[str, str]: lambda given: given or {},
             bool: bool,

@@ -35,7 +35,7 @@ def calls(asked):
     cluster = SimpleNamespace(
         servers=lambda: [LivingServer(name, 5) for name in PLACES], operations=SimpleNamespace(on_server=Server)
     )
-    return DeclaredAdminCalls(SimpleNamespace(canonical=None), cluster, ServerNames(cluster, PLACES.get))
+    return DeclaredAdminCalls(SimpleNamespace(canonical=None), cluster, ServerNames(cluster, PLACES.get), lambda: None)
 
 
 @pytest.mark.parametrize("name", OFFERED_BY_SERVERS)
@@ -70,6 +70,6 @@ def test_a_parameter_that_a_call_got_later_means_its_default_to_programs_that_do
 
     monkeypatch.setitem(OFFERED, "adminGrow", calls_of(Grown)["grow"])
     cluster = SimpleNamespace(admin=Grown(lambda _, arguments: arguments[0]))
-    calls = DeclaredAdminCalls(SimpleNamespace(canonical=None), cluster, ServerNames(cluster, PLACES.get))
+    calls = DeclaredAdminCalls(SimpleNamespace(canonical=None), cluster, ServerNames(cluster, PLACES.get), lambda: None)
     assert calls.adminGrow(None) is True
     assert calls.adminGrow(False) is False
