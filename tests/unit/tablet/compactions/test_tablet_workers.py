@@ -147,7 +147,7 @@ def test_a_real_worker_writes_what_this_process_writes() -> None:
         runtime.close()
 
 
-@pytest.mark.parametrize("deaths", [1.0, 0.05])
+@pytest.mark.parametrize("deaths", [1.0, 0.3])
 def test_killed_workers_cost_time_only(deaths: float) -> None:
     bench = _bench(deaths=deaths)
     heard = Conversations(bench)
