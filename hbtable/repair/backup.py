@@ -13,6 +13,8 @@ from hbtable.fs.interface import FileSystem
 from hbtable.switches import switches
 
 UNFINISHED_REPAIR: Final = "UNFINISHED-REPAIR"
+FILES_OF: Final = "files-of"
+"""In that file, before the incarnation after which the repair names its SSTables."""
 
 
 def digest(data: bytes | None) -> str:
@@ -43,6 +45,13 @@ class Backup:
         self._roots += f"{digest(data)}\n"
         if self._begun:
             self._target.write_file(self._marker, self._roots.encode())
+
+    @switches
+    def note_files(self, incarnation: str) -> None:
+        """SSTables of this name are about to be added. Durable on return."""
+        self._roots += f"{FILES_OF} {incarnation}\n"
+        self._begin()
+        self._target.write_file(self._marker, self._roots.encode())
 
     @switches
     def replace(self, path: str, data: bytes) -> None:

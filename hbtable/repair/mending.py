@@ -122,10 +122,13 @@ class Repair:
                 "system, and repair again; if it has lost the file for good, move that away first"
             )
 
+    @switches
     def _new_incarnation(self) -> str:
         starts = max(self._locks.number(INCARNATIONS), self._seen.starts) + 1
         self._seen.starts = starts
-        return f"{starts:08d}-{self._runtime.random.getrandbits(32):08x}"
+        incarnation = f"{starts:08d}-{self._runtime.random.getrandbits(32):08x}"
+        self.backup.note_files(incarnation)
+        return incarnation
 
     # ------------------------------------------------------------ METADATA
 

@@ -1,5 +1,6 @@
 """An interrupted repair is taken back before the next one: what it changed is put back from its backup."""
 
+from itertools import pairwise
 from typing import Final
 
 from hbtable.errors import Corruption
@@ -7,9 +8,10 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.files import path_of_stored
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.metadata.layout import ROOT_PATH
-from hbtable.repair.backup import UNFINISHED_REPAIR, digest
+from hbtable.repair.backup import FILES_OF, UNFINISHED_REPAIR, digest
 from hbtable.repair.lock_store import IN_BACKUP, LockStore
 from hbtable.switches import switches
+from hbtable.tablet.shared import SSTABLE_FOLDER
 
 BACKUPS: Final = "repair-backups"
 """The folder of all backups in a cluster's folder."""
@@ -25,8 +27,9 @@ def unfinished(fs: FileSystem) -> list[str]:
 
 @switches
 def take_back(fs: FileSystem, store: LockStore, folder: str, target: FileSystem | None = None) -> list[str]:
-    """Everything is as before that repair, apart from files that it added, which nobody names. May be done again after
-    a crash at any point. The paths that were put back. `target`: where the backup lies; None: in `fs`.
+    """Everything is as before that repair: also the SSTables that it added are gone, for the next one would take its
+    METADATA for newer than the record, and not say again what was lost. May be done again after a crash at any point.
+    The paths that were put back. `target`: where the backup lies; None: in `fs`.
 
     When the cluster was started since, the root tablet's record is another one, and the lock service's files and the
     record's copy stay as they are: those of that day would make all that was written since garbage. SSTables and logs
@@ -48,9 +51,21 @@ def take_back(fs: FileSystem, store: LockStore, folder: str, target: FileSystem 
         elif data:  # else it was not hbtable's
             store.put(path_of_stored(path), VersionedFile(data, 1))
         done.append(path)
+    if not served_since:
+        _remove_added(fs, store, roots)
     store.held()
     target.delete(f"{folder}/{UNFINISHED_REPAIR}")
     return done
+
+
+@switches
+def _remove_added(fs: FileSystem, store: LockStore, noted: list[str]) -> None:
+    """Nobody names them once the root tablet's record is the old one."""
+    added = tuple(f"{name}-" for before, name in pairwise(noted) if before == FILES_OF)
+    for status in fs.list_files(SSTABLE_FOLDER):
+        if added and status.path.rpartition("/")[2].startswith(added):
+            store.held()
+            fs.delete(status.path)
 
 
 @switches
