@@ -21,6 +21,7 @@ from hbtable.model.mutation import DELETE_COLUMN, MAX_ROW_BYTES, PUT, RowMutatio
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.rpc import declaration
 from hbtable.rpc.services import MasterService, TabletService
 from tests.harness.wrong_values import VALUES
 
@@ -73,7 +74,7 @@ def declared(service: type) -> dict[str, list[str]]:
     return {
         name: [each for each in inspect.signature(method).parameters if each not in ("self", "tablet_id")]
         for name, method in inspect.getmembers(service, inspect.isfunction)
-        if not name.startswith("_")
+        if name in declaration.calls_of(service)
     }
 
 
