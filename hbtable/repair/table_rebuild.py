@@ -11,6 +11,7 @@ from hbtable.errors import HbtableError
 from hbtable.metadata import layout
 from hbtable.metadata.tiling import standing
 from hbtable.model.names import shown
+from hbtable.model.range_delete import RangeDelete, with_range
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
@@ -27,6 +28,9 @@ from hbtable.repair.writing import RepairWriter
 from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 from hbtable.tablet.shared import table_of_path
+
+Deleted = dict[str, tuple[RangeDelete, ...]]
+"""What was deleted of SSTables as ranges, by path."""
 
 
 @final
@@ -156,7 +160,8 @@ class TableRebuild:
         mine = self._files_of(table_id)
         old = self._compacted_away(mine, current)
         substitutes: set[str] = set()
-        usable = self._usable(table_id, current, old, substitutes)
+        deleted = _deleted_ranges(current)
+        usable = self._usable(table_id, current, old, substitutes, deleted)
         replacers = [file for file in mine if not file.damage and file.path not in old]
         tiles = rebuilt(usable, replacers, current, past, substitutes)
         spans = self._spans(table_id)
@@ -168,7 +173,8 @@ class TableRebuild:
         pairs, sequence, clock_millis = unflushed(records, known, floors(mine), gone)
         complete_to = max([sequence, *(_complete_to(file) for file in mine), *map(_sequence, current)])
         return [
-            self._tablet(table, tile, pairs, clock_millis, complete_to, now_millis) for tile in self._with_ids(tiles)
+            self._tablet(table, tile, deleted, pairs, clock_millis, complete_to, now_millis)
+            for tile in self._with_ids(tiles)
         ]
 
     def _adopted(self, table: TableRecord) -> set[int]:
@@ -199,9 +205,10 @@ class TableRebuild:
 
     @switches
     def _usable(
-        self, table_id: int, current: list[TabletRecord], old: set[str], substitutes: set[str]
+        self, table_id: int, current: list[TabletRecord], old: set[str], substitutes: set[str], deleted: Deleted
     ) -> list[SSTableFound]:
-        """Sound files, and what takes the place of the others, which is added to `substitutes`."""
+        """Sound files, and what takes the place of the others, which is added to `substitutes`, and to `deleted` if
+        ranges were deleted of those."""
         named: dict[str, list[Named]] = {}
         for record in current:
             for key, refs in record.files:
@@ -220,6 +227,8 @@ class TableRebuild:
                 for one in self._files.instead_of(path, user):
                     found[one.path] = one
                     substitutes.add(one.path)
+                    if user is not None:
+                        _add_ranges(deleted, one.path, user[2].deleted)
         return list(found.values())
 
     def _in_need(self, path: str, users: list[Named], current: list[TabletRecord]) -> list[Named | None]:
@@ -271,8 +280,8 @@ class TableRebuild:
 
     @switches
     def _tablet(
-        self, table: TableRecord, tile: RebuiltTablet, pairs: list[tuple[bytes, bytes]], clock_millis: int,
-        complete_to: int, now_millis: int,
+        self, table: TableRecord, tile: RebuiltTablet, deleted: Deleted, pairs: list[tuple[bytes, bytes]],
+        clock_millis: int, complete_to: int, now_millis: int,
     ) -> TabletRecord:  # fmt: skip
         self._seen.generation += 1
         generation = self._seen.generation
@@ -284,7 +293,8 @@ class TableRebuild:
         for file in (*tile.files, *made):
             assert file.properties is not None
             if file.properties.cells:
-                stacks.setdefault(file.properties.identity.group, []).append(file.ref())
+                ref = replace(file.ref(), deleted=deleted.get(file.path, ()))
+                stacks.setdefault(file.properties.identity.group, []).append(ref)
         files = tuple(
             (key, tuple(sorted(stacks[key], key=lambda ref: (ref.first_sequence, ref.path)))) for key in sorted(stacks)
         )
@@ -307,6 +317,22 @@ class TableRebuild:
                     f"{rows[-1]!r}, families {', '.join(shown(family_name(one)) for one in families)}; they are in the "
                     "backup's logs"
                 )
+
+
+def _deleted_ranges(records: list[TabletRecord]) -> Deleted:
+    """What was deleted as ranges of the SSTables that these name: nothing but the records tells of it. A split's
+    children have different ones of a file that they share, each for rows that the other does not have."""
+    found: Deleted = {}
+    for record in records:
+        for _, refs in record.files:
+            for ref in refs:
+                _add_ranges(found, ref.path, ref.deleted)
+    return found
+
+
+def _add_ranges(deleted: Deleted, path: str, ranges: tuple[RangeDelete, ...]) -> None:
+    for one in ranges:
+        deleted[path] = with_range(deleted.get(path, ()), one)
 
 
 def _newest(families: set[bytes]) -> dict[bytes, FamilySchema]:
