@@ -42,6 +42,12 @@ def with_range(ranges: Sequence[RangeDelete], added: RangeDelete) -> tuple[Range
     return tuple(found)
 
 
+def with_ranges(ranges: Sequence[RangeDelete], added: Sequence[RangeDelete]) -> tuple[RangeDelete, ...]:
+    for one in added:
+        ranges = with_range(ranges, one)
+    return tuple(ranges)
+
+
 def _timestamp_at(row: bytes, *ranges: RangeDelete) -> int:
     """-1: the row is in none."""
     return max([one.timestamp for one in ranges if one.start <= row and (not one.stop or row < one.stop)], default=-1)

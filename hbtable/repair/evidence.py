@@ -20,6 +20,7 @@ from hbtable.encoding.cell_key import check_known, column_prefix, row_prefix
 from hbtable.errors import FileNotFound, HbtableError, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, LOCAL, FileStatus, FileSystem
 from hbtable.metadata import layout
+from hbtable.model.range_delete import RangeDelete
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.layout import FOOTER_BYTES
@@ -47,6 +48,8 @@ class SSTableFound:
     """None when they cannot be read."""
     damage: str = ""
     """The damage, for people; "" when every byte checks."""
+    deleted: tuple[RangeDelete, ...] = ()
+    """Ranges of its rows that were deleted, and that only the file says which was made from it and is damaged now."""
 
     @property
     def in_trash(self) -> bool:
@@ -68,7 +71,7 @@ class SSTableFound:
         properties = self.properties
         assert properties is not None
         numbers = (properties.first_sequence, properties.last_sequence, properties.cells)
-        return SSTableRef(self.path, self.length_bytes, self.footer_checksum, *numbers)
+        return SSTableRef(self.path, self.length_bytes, self.footer_checksum, *numbers, self.deleted)
 
 
 @dataclass(slots=True)

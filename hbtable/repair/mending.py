@@ -29,6 +29,7 @@ from hbtable.metadata.counters import put_counters_right
 from hbtable.metadata.id_allocator import TABLE_IDS
 from hbtable.metadata.root_copy import is_older
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE
+from hbtable.model.range_delete import with_ranges
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import FIRST_USER_TABLE_ID, METADATA_TABLE_ID, SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
@@ -193,7 +194,7 @@ class Repair:
                     named[ref.path] = ref
                     continue
                 for one in files.instead_of(ref.path, (record, stack, ref)):
-                    named[one.path] = replace(one.ref(), deleted=ref.deleted)
+                    named[one.path] = replace(one.ref(), deleted=with_ranges(one.deleted, ref.deleted))
                     gone |= set(one.properties.identity.replaced) if one.properties is not None else set()
             kept = [ref for path, ref in named.items() if path not in gone]
             found[stack] = tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path)))

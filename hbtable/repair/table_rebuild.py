@@ -11,7 +11,7 @@ from hbtable.errors import HbtableError
 from hbtable.metadata import layout
 from hbtable.metadata.tiling import standing
 from hbtable.model.names import shown
-from hbtable.model.range_delete import RangeDelete, with_range
+from hbtable.model.range_delete import RangeDelete, with_ranges
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
@@ -227,6 +227,7 @@ class TableRebuild:
                 for one in self._files.instead_of(path, user):
                     found[one.path] = one
                     substitutes.add(one.path)
+                    _add_ranges(deleted, one.path, one.deleted)
                     if user is not None:
                         _add_ranges(deleted, one.path, user[2].deleted)
         return list(found.values())
@@ -331,8 +332,8 @@ def _deleted_ranges(records: list[TabletRecord]) -> Deleted:
 
 
 def _add_ranges(deleted: Deleted, path: str, ranges: tuple[RangeDelete, ...]) -> None:
-    for one in ranges:
-        deleted[path] = with_range(deleted.get(path, ()), one)
+    if ranges:
+        deleted[path] = with_ranges(deleted.get(path, ()), ranges)
 
 
 def _newest(families: set[bytes]) -> dict[bytes, FamilySchema]:

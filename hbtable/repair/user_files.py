@@ -1,6 +1,7 @@
 """A damaged SSTable of a user table: its sound blocks are written anew, or the files it was made from come back."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import final
 
 from hbtable.encoding.cell_key import TERMINATOR, Pair
@@ -78,7 +79,9 @@ class UserFiles:
         if inputs:
             self._report.done.append(f"{path} is damaged; the files it was made from take its place: {file.damage}")
             self._take_out(path)
-            return tuple(map(self._back, inputs))
+            assert file.properties is not None
+            ranges = file.properties.identity.replaced_ranges or ((),) * len(inputs)
+            return tuple(replace(self._back(one), deleted=gone) for one, gone in zip(inputs, ranges, strict=True))
         return self._salvaged(file, named)
 
     @switches

@@ -3,7 +3,7 @@ r"""An SSTable's description of itself: enough to rebuild METADATA from the file
 Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
 plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are
 skipped: a later hbtable may add fields without a new format version. The fields of `Origin` came later: files of older
-hbtables lack them; and so came `since_millis` and the fields of `GarbageCounts`.
+hbtables lack them; and so came `since_millis` and the fields of `GarbageCounts`, and `replaced_ranges`.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from typing import Final
 
 from hbtable.encoding import varint
 from hbtable.errors import Corruption
+from hbtable.model.range_delete import RangeDelete
 from hbtable.sstable.block import Block, encode_block
 
 
@@ -45,6 +46,9 @@ class SSTableIdentity:
     """None in files of older hbtables."""
     since_millis: int = 0
     """The time at which the oldest change in it was flushed that no major compaction has seen; 0: nobody said."""
+    replaced_ranges: tuple[tuple[RangeDelete, ...], ...] = ()
+    """Of each of `replaced`, the ranges of its rows that were deleted since it was written, and are not in this file:
+    should that file come back in place of this one, they stay deleted. () where there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ def encode_properties(properties: Properties) -> bytes:
     fields[b"last_key"] = properties.last_key
     fields[b"group"] = identity.group.encode("utf-8", "surrogateescape")
     fields[b"replaced"] = b"".join([varint.encode_bytes(path.encode()) for path in identity.replaced])
+    if any(identity.replaced_ranges):
+        fields[b"replaced_ranges"] = b"".join(map(_ranges, identity.replaced_ranges))
     if identity.origin is not None:
         fields[b"complete_to"] = varint.encode(identity.origin.complete_to)
         fields[b"rows_start"] = identity.origin.start
@@ -139,6 +145,7 @@ def _properties(fields: dict[bytes, bytes]) -> Properties:
         replaced=_texts(fields[b"replaced"]),
         clock_millis=_number(fields, "clock_millis"),
         origin=_origin(fields),
+        replaced_ranges=_replaced_ranges(fields.get(b"replaced_ranges", b"")),
         since_millis=_number(fields, "since_millis") if b"since_millis" in fields else 0,
     )
     return Properties(
@@ -168,6 +175,28 @@ def _origin(fields: dict[bytes, bytes]) -> Origin | None:
     if b"complete_to" not in fields:
         return None
     return Origin(fields[b"rows_start"], fields[b"rows_stop"], _number(fields, "complete_to"), fields[b"table"])
+
+
+def _ranges(ranges: tuple[RangeDelete, ...]) -> bytes:
+    parts = [varint.encode(len(ranges))]
+    for start, stop, timestamp in ranges:
+        parts += (varint.encode_bytes(start), varint.encode_bytes(stop), varint.encode(timestamp))
+    return b"".join(parts)
+
+
+def _replaced_ranges(value: bytes) -> tuple[tuple[RangeDelete, ...], ...]:
+    of_files: list[tuple[RangeDelete, ...]] = []
+    at = 0
+    while at < len(value):
+        count, at = varint.decode(value, at)
+        ranges: list[RangeDelete] = []
+        for _ in range(count):
+            start, at = varint.decode_bytes(value, at)
+            stop, at = varint.decode_bytes(value, at)
+            timestamp, at = varint.decode(value, at)
+            ranges.append(RangeDelete(start, stop, timestamp))
+        of_files.append(tuple(ranges))
+    return tuple(of_files)
 
 
 def _number(fields: dict[bytes, bytes], name: str) -> int:

@@ -363,6 +363,7 @@ class Compactor:
             clock_millis,
             Origin(record.range.start, record.range.stop, complete_to, table_bytes(record.table_id, layout.schema)),
             now if drop_markers else min(map(since_millis, inputs), default=now),
+            tuple(file.ref.deleted for file in inputs) if any(file.ref.deleted for file in inputs) else (),
         )
         return OutputSpec(
             layout.sstable_options(stack.key),

@@ -1,4 +1,4 @@
-"""Ranges of rows that were deleted stay deleted when METADATA's rows are made anew from the SSTables."""
+"""Ranges of rows that were deleted stay deleted when a repair changes or makes anew what METADATA says of SSTables."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -6,17 +6,20 @@ from typing import Any
 
 from hbtable.encoding import tablet_record
 from hbtable.metadata import layout
+from hbtable.model.cell import SERVER_TIME
 from hbtable.model.range_delete import RangeDelete
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
-from hbtable.repair.evidence import Evidence, SSTableFound
+from hbtable.repair.evidence import Evidence, SSTableFound, gather
 from hbtable.repair.metadata_reading import MetadataView
 from hbtable.repair.numbers import Seen
 from hbtable.repair.report import Report
 from hbtable.repair.table_rebuild import TableRebuild
-from hbtable.sstable.properties import Origin, Properties, SSTableIdentity
+from hbtable.repair.user_files import UserFiles
+from hbtable.sstable.properties import Origin, Properties, SSTableIdentity, decode_properties, encode_properties
+from tests.harness.tablet_bench import Bench, put
 
 TABLE = TableRecord(16, TableState.ENABLED, TableSchema(b"t", {b"f": FamilySchema(b"f")}))
 PATH, SAVED = "sstables/00000010/a.sst", "sstables/00000010/b.sst"
@@ -56,3 +59,39 @@ def test_they_stay_with_what_was_saved_of_a_damaged_file() -> None:
 def test_of_a_file_that_a_split_s_children_share_both_sides_count() -> None:
     left, right = record(RowRange(b"", b"m"), 21, DELETED[0]), record(RowRange(b"m", b""), 22, DELETED[1])
     assert rebuilt(found(PATH), left, right) == {PATH: DELETED}
+
+
+def test_they_stay_with_the_inputs_of_a_compaction_whose_output_is_damaged() -> None:
+    bench = Bench()
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(bytes((row,)), b"f:q", b"v") for row in b"abcdef"])
+        tablet.flush()
+        tablet.delete_range(RowRange(b"b", b"d"), SERVER_TIME)
+        ((group, (before,)),) = tablet.record.files
+        assert before.deleted
+        tablet.mutate([put(b"b", b"f:q", b"later")])
+        tablet.flush()
+        tablet.compact(True)
+        ((_, (ref,)),) = tablet.record.files
+        assert not ref.deleted
+        evidence = gather(bench.fs, lambda: None, alone=True)
+        evidence.sstables[ref.path] = replace(evidence.sstables[ref.path], damage="damaged")
+        nothing: Any = SimpleNamespace(remove=lambda path: None)
+        files = UserFiles(bench.fs, evidence, nothing, nothing, Report(), {})
+        back = {one.path: one.ref() for one in files.instead_of(ref.path, (tablet.record, group, ref))}
+        assert len(back) == 2
+        assert back.pop(before.path) == before
+        assert not any(one.deleted for one in back.values())
+
+    bench.run(main)
+
+
+def test_a_file_says_which_were_deleted_of_those_that_it_replaced() -> None:
+    properties = found(PATH).properties
+    assert properties is not None
+    assert b"replaced_ranges" not in encode_properties(properties)
+    identity = replace(properties.identity, replaced=("a", "b", "c"), replaced_ranges=((), DELETED, ()))
+    says = replace(properties, identity=identity)
+    assert decode_properties("a file", 0, encode_properties(says)) == says
