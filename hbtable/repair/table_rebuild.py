@@ -30,7 +30,7 @@ from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 from hbtable.tablet.shared import table_of_path
 
 Deleted = dict[str, tuple[RangeDelete, ...]]
-"""What was deleted of SSTables as ranges, by path."""
+"""Ranges of rows that were deleted, by path of the SSTable that holds them."""
 
 
 @final
@@ -321,7 +321,7 @@ class TableRebuild:
 
 
 def _deleted_ranges(records: list[TabletRecord]) -> Deleted:
-    """What was deleted as ranges of the SSTables that these name: nothing but the records tells of it. A split's
+    """The ranges deleted of the SSTables that these name, of which nothing but the records tells. A split's
     children have different ones of a file that they share, each for rows that the other does not have."""
     found: Deleted = {}
     for record in records:
