@@ -38,6 +38,7 @@ from hbtable.repair.lock_files import LockFiles, read_lock_files
 from hbtable.repair.lock_store import FolderLockStore, LockStore
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, in_use, look_everywhere
+from hbtable.repair.rebuilding import left_in
 from hbtable.repair.report import Report
 from hbtable.repair.table_rebuild import TableRebuild
 from hbtable.repair.user_files import UserFiles
@@ -186,6 +187,7 @@ class Repair:
     def _mended(self, record: TabletRecord, files: UserFiles) -> TabletRecord:
         found: dict[str, tuple[SSTableRef, ...]] = {}
         for stack, refs in record.files:
+            deleted = {ref.path: ref.deleted for ref in refs}
             named: dict[str, SSTableRef] = {}
             gone: set[str] = set()
             for ref in refs:
@@ -194,7 +196,9 @@ class Repair:
                     named[ref.path] = ref
                     continue
                 for one in files.instead_of(ref.path, (record, stack, ref)):
-                    named[one.path] = replace(one.ref(), deleted=with_ranges(one.deleted, ref.deleted))
+                    is_successor = one.properties is not None and ref.path in one.properties.identity.replaced
+                    mine = one.deleted if is_successor else with_ranges(one.deleted, ref.deleted)
+                    named[one.path] = replace(one.ref(), deleted=left_in(replace(one, deleted=mine), deleted))
                     gone |= set(one.properties.identity.replaced) if one.properties is not None else set()
             kept = [ref for path, ref in named.items() if path not in gone]
             found[stack] = tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path)))

@@ -5,10 +5,11 @@ piece, unless a file that covered it too was made from it: after a split one chi
 other still needs. Pieces of one tablet are put together again where their files allow it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hbtable.model.range_delete import RangeDelete, with_ranges
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.tablet import TabletRecord
 from hbtable.repair.evidence import SSTableFound
@@ -58,6 +59,21 @@ def replaces(file: SSTableFound, path: str, record: TabletRecord) -> bool:
     if identity.origin is None:
         return identity.tablet_id == record.tablet_id
     return covers(RowRange(identity.origin.start, identity.origin.stop), record.range)
+
+
+def left_in(file: SSTableFound, deleted: Mapping[str, tuple[RangeDelete, ...]]) -> tuple[RangeDelete, ...]:
+    """The ranges, of those deleted of SSTables by path, whose rows the file has nevertheless: a compaction that read
+    its inputs before the delete could not be named any more, and may have left its output behind."""
+    found = with_ranges(file.deleted, deleted.get(file.path, ()))
+    if file.properties is None:
+        return found
+    identity = file.properties.identity
+    passed_over = dict(zip(identity.replaced, identity.replaced_ranges, strict=False))
+    for path in identity.replaced:
+        done, ranges = passed_over.get(path, ()), deleted.get(path, ())
+        if with_ranges(done, ranges) != done:
+            found = with_ranges(found, ranges)
+    return found
 
 
 def all_covered(rows: Iterable[RowRange]) -> bool:

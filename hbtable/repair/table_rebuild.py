@@ -21,7 +21,7 @@ from hbtable.repair.log_flush import Floors, ended, family_of, first_unflushed, 
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
 from hbtable.repair.orphans import Orphan, TableEvidence, orphans
-from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, rebuilt, replaces
+from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, left_in, rebuilt, replaces
 from hbtable.repair.report import Report
 from hbtable.repair.user_files import Named, UserFiles
 from hbtable.repair.writing import RepairWriter
@@ -294,7 +294,7 @@ class TableRebuild:
         for file in (*tile.files, *made):
             assert file.properties is not None
             if file.properties.cells:
-                ref = replace(file.ref(), deleted=deleted.get(file.path, ()))
+                ref = replace(file.ref(), deleted=left_in(file, deleted))
                 stacks.setdefault(file.properties.identity.group, []).append(ref)
         files = tuple(
             (key, tuple(sorted(stacks[key], key=lambda ref: (ref.first_sequence, ref.path)))) for key in sorted(stacks)

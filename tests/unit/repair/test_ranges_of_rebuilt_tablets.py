@@ -13,8 +13,10 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.repair.evidence import Evidence, SSTableFound, gather
+from hbtable.repair.mending import Repair
 from hbtable.repair.metadata_reading import MetadataView
 from hbtable.repair.numbers import Seen
+from hbtable.repair.rebuilding import left_in
 from hbtable.repair.report import Report
 from hbtable.repair.table_rebuild import TableRebuild
 from hbtable.repair.user_files import UserFiles
@@ -95,3 +97,43 @@ def test_a_file_says_which_were_deleted_of_those_that_it_replaced() -> None:
     identity = replace(properties.identity, replaced=("a", "b", "c"), replaced_ranges=((), DELETED, ()))
     says = replace(properties, identity=identity)
     assert decode_properties("a file", 0, encode_properties(says)) == says
+
+
+def test_what_a_compaction_left_behind_lacks_only_what_it_passed_over() -> None:
+    properties = found(SAVED).properties
+    assert properties is not None
+
+    def left(*passed_over: tuple[RangeDelete, ...]) -> tuple[RangeDelete, ...]:
+        identity = replace(properties.identity, replaced=(PATH, "another"), replaced_ranges=passed_over)
+        return left_in(replace(found(SAVED), properties=replace(properties, identity=identity)), {PATH: DELETED})
+
+    assert left() == DELETED  # it began before the delete
+    assert left((), DELETED) == DELETED
+    assert left(DELETED[:1], ()) == DELETED
+    assert left(DELETED, ()) == ()  # and cells that were written since stay, whatever their times are
+
+
+def test_an_output_that_was_never_named_does_not_bring_rows_back() -> None:
+    properties = found(SAVED).properties
+    assert properties is not None
+    output = replace(
+        found(SAVED), properties=replace(properties, identity=replace(properties.identity, replaced=(PATH,)))
+    )
+    assert rebuilt(output, record(RowRange(), 20, *DELETED)) == {SAVED: DELETED}
+
+
+def test_a_mended_record_has_what_is_left_in_the_file_that_takes_a_lost_one_s_place() -> None:
+    properties = found(SAVED).properties
+    assert properties is not None
+
+    def mended(*passed_over: tuple[RangeDelete, ...]) -> tuple[RangeDelete, ...]:
+        identity = replace(properties.identity, replaced=(PATH,), replaced_ranges=passed_over)
+        successor = replace(found(SAVED), properties=replace(properties, identity=identity))
+        repair = object.__new__(Repair)
+        repair._evidence = Evidence(sstables={SAVED: successor})
+        files: Any = SimpleNamespace(instead_of=lambda path, named: (successor,))
+        ((_, (ref,)),) = repair._mended(record(RowRange(), 20, *DELETED), files).files
+        return ref.deleted
+
+    assert mended() == DELETED
+    assert mended(DELETED) == ()
