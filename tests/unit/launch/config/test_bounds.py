@@ -1,6 +1,7 @@
 """Every number of the configuration at both ends and beyond them, and what two keys say together."""
 
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hbtable.launch.config.cluster_configuration import CLUSTER_SECTIONS, read_c
 from hbtable.launch.config.configuration import keys_of
 from hbtable.launch.config.sections import CLUSTER_ALONE, SECTIONS, read_configuration
 
+CONF = Path(__file__).parents[4] / "conf"
 NUMBERS = sorted(
     {
         (section, field.name, str(field.type))
@@ -26,6 +28,30 @@ def configured(folder: Path, section: str, *settings: str) -> object:
     path.write_text("")
     read = read_cluster_configuration if section in CLUSTER_ALONE else read_configuration
     return read(str(path), {}, settings)
+
+
+def documented_zeros() -> list[tuple[str, str]]:
+    """The keys of which the two example files say what 0 means."""
+    found: set[tuple[str, str]] = set()
+    for name in ("hbtable.toml", "cluster.toml"):
+        section = told = ""
+        for line in (CONF / name).read_text().splitlines():
+            if line.startswith("["):
+                section, told = line.strip("[]"), ""
+            elif setting := re.fullmatch(r"# (\w+) = .*", line):
+                if re.search(r"\b0: ", told):
+                    found.add((section, setting[1]))
+                told = ""
+            else:
+                told += line.removeprefix("#") if line else ""
+    return sorted(found)
+
+
+def test_a_zero_that_is_documented_is_taken() -> None:
+    zeros = documented_zeros()
+    assert ("disk", "ballast_bytes") in zeros
+    assert len(zeros) > 10
+    assert [key for key in zeros if bounds_of(*key)[0] != 0] == []
 
 
 @pytest.mark.parametrize(("section", "key", "_"), NUMBERS)
