@@ -20,6 +20,7 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Job
 from hbtable.thrift.message_input import Stream
 
 T = TypeVar("T")
@@ -68,6 +69,9 @@ class CannedRuntime:
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         return function(*arguments)
+
+    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+        return job(parts)
 
 
 class CannedTable:

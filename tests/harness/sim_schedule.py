@@ -103,12 +103,13 @@ class Schedule:
         cluster.in_process(first, lambda: create(first) or True)
         processes = [first, cluster.add_client(), cluster.add_client()]
         tasks = []
+        operators = cluster.add_client()
+        operator = Operator(operators, cluster, self._chores)
         for number, process in enumerate([*processes, first]):
-            worker = Worker(process, self.journal, f"c{number}", self.outcome.seed)
+            others_cells = "family" in operator.kinds
+            worker = Worker(process, self.journal, f"c{number}", self.outcome.seed, deletes_ranges=not others_cells)
             tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))
-        process = cluster.add_client()
-        operator = Operator(process, cluster, self._chores)
-        tasks.append(process.runtime.spawn(operator.run, lambda: self._going, name="operator"))
+        tasks.append(operators.runtime.spawn(operator.run, lambda: self._going, name="operator"))
         self.faults.run(self._seconds, self._gap_seconds)
         healed = cluster.runtime.clock_seconds()
         cluster.runtime.sleep(0.5)

@@ -116,10 +116,15 @@ class Journal:
 class Worker:
     """One task of one client. Values are never used twice, so that what is read says who wrote it."""
 
-    def __init__(self, process: ClientProcess, journal: Journal, name: str, seed: int) -> None:
+    def __init__(
+        self, process: ClientProcess, journal: Journal, name: str, seed: int, deletes_ranges: bool = True
+    ) -> None:
+        """`deletes_ranges`: a range that is deleted takes the cells of all families with it, also those of which the
+        journal knows nothing."""
         self._process = process
         self._journal = journal
         self._name = name
+        self._deletes_ranges = deletes_ranges
         self._chance = random.Random(f"worker {name} {seed}")
         self._number = 0
         self._seen: dict[bytes, bytes | None] = {}
@@ -145,6 +150,8 @@ class Worker:
         table = self._process.client.table(TABLE)
         row = self._chance.choice(ROWS)
         kind = self._chance.choices(_KINDS, self._mix)[0]
+        if kind == "range" and not self._deletes_ranges:
+            kind = "delete"
         if kind == "range":
             return self._delete_range(table)
         operation = Operation(kind, self._name, self._argument(kind), self._journal.clock())
