@@ -84,7 +84,8 @@ def test_a_cluster_is_given_a_key_role_by_role(cluster: ProcessCluster, tmp_path
     assert stranger_reads(cluster.servers[-1]) == "pong"
     replaced(cluster, "-D", key(tmp_path))
     assert "prove that they have the cluster's key" in stranger_reads(cluster.servers[-1])
-    assert "was cut off: it was told that" in cluster.servers[-1].log()
+    refusing = cluster.servers[-1]  # which tells the stranger before it tells its log
+    eventually(lambda: "was cut off: it was told that" in refusing.log(), SOON_SECONDS, "the stranger in the log")
     for arguments in ((), ("-D", key(tmp_path, "other.key"))):
         code, said = cluster.refused_server(*arguments)
         assert code == 2
