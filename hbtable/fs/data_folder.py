@@ -52,6 +52,8 @@ class DataFolder:
         self._ids = (_id_of(os.fstat(descriptor)), _id_of(os.fstat(lock)))
         self._says, self._written = b"", (0, 0)
         """The text of LOCK; its length and time of change after it was written."""
+        self._turn = 0
+        """Counted up before the text is written, and after."""
         self.overwritten: Callable[[], str] = lambda: ""
         """The path of a file that this process writes to and that somebody else changed; "": there is none. Does not
         switch."""
@@ -111,12 +113,13 @@ class DataFolder:
             raise _lost(self.root, f"somebody wrote over its files ({changed}), as when a backup is copied into it,")
 
     def _is_other_text(self) -> bool:
-        """Whether somebody else wrote into LOCK."""
+        """Whether somebody else wrote into LOCK. Another thread than that of set_address() may ask."""
+        turn = self._turn
         try:
-            if self._lock < 0 or _written(self._lock) == self._written:
+            if self._lock < 0 or turn % 2 or _written(self._lock) == self._written:
                 return False
             if os.pread(self._lock, 1000, 0) != self._says:
-                return True
+                return self._turn == turn and self._lock >= 0
             self._written = _written(self._lock)  # touched, and no more
         except OSError:
             pass  # nothing is known
@@ -127,6 +130,7 @@ class DataFolder:
         if self._lock < 0:
             raise StorageFailed(f"the data folder {self.root} is closed")
         says = f"pid {os.getpid()}\naddress {address or 'none'}\nhost {socket.gethostname()}\npids {_pids()}\n".encode()
+        self._turn += 1
         try:
             os.pwrite(self._lock, says, 0)
             os.ftruncate(self._lock, len(says))
@@ -135,7 +139,9 @@ class DataFolder:
             if error.errno not in NO_ROOM:  # a full disk need not keep anybody from starting
                 raise
             self._says = os.pread(self._lock, 1000, 0)
-        self._written = _written(self._lock)
+        finally:
+            self._written = _written(self._lock)
+            self._turn += 1
 
     def close(self) -> None:
         """Frees the folder for other processes. Idempotent; to be called after everything in it is closed."""

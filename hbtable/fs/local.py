@@ -42,7 +42,8 @@ class LocalAppendFile:
     """An open file; its descriptor is closed only when no sync uses it any more."""
 
     __slots__ = (
-        "_closed", "_descriptor", "_descriptor_syncs", "_runtime", "_size", "_sync_kind", "_syncs", "_system", "path",
+        "_closed", "_descriptor", "_descriptor_syncs", "_most", "_runtime", "_size", "_sync_kind", "_syncs", "_system",
+        "path",
     )  # fmt: skip
 
     def __init__(self, system: "LocalFileSystem", runtime: Runtime, path: str, descriptor: int) -> None:
@@ -53,13 +54,15 @@ class LocalAppendFile:
         self._descriptor_syncs = DescriptorSyncs(descriptor)
         self._sync_kind = "log-sync" if path.startswith("logs/") else "file-sync"
         self._syncs = 0
-        self._size = 0
+        self._size = self._most = 0
+        """The bytes that are surely in the file, and those together with what is just being written."""
         self._closed = False
         system.growing.add(self)
 
     def append(self, data: bytes) -> None:
         """Never switches. After an error a part of `data` may be in the file."""
         self._check_usable()
+        self._most = self._size + len(data)
         try:
             written = os.write(self._descriptor, data)
             if written != len(data):
@@ -67,10 +70,10 @@ class LocalAppendFile:
                 rest = memoryview(data)[written:]
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
-            self._size += len(data)
+            self._size = self._most
         except OSError as error:
             with contextlib.suppress(OSError):
-                self._size = os.fstat(self._descriptor).st_size
+                self._size = self._most = os.fstat(self._descriptor).st_size
             raise self._system.write_failed(error, self.path, "appending to") from error
 
     @switches
@@ -102,8 +105,14 @@ class LocalAppendFile:
             os.close(self._descriptor)
 
     def has_other_size(self) -> bool:
-        """Whether it is longer or shorter than what was appended: somebody else wrote to it."""
-        return not self._closed and os.fstat(self._descriptor).st_size != self._size
+        """Whether it is longer or shorter than what was appended: somebody else wrote to it. Other threads ask, too,
+        while this one appends or closes."""
+        least = self._size
+        if self._closed:
+            return False
+        size = os.fstat(self._descriptor).st_size
+        # If it is closed by now, the descriptor may have been another file's.
+        return not least <= size <= self._most and not self._closed
 
     def _check_usable(self) -> None:
         if self._closed or self._descriptor_syncs.failed:
@@ -164,7 +173,7 @@ class LocalFileSystem:
     def overwritten(self) -> str:
         """As DataFolder.overwritten."""
         try:
-            return next((file.path for file in self.growing if file.has_other_size()), "")
+            return next((file.path for file in tuple(self.growing) if file.has_other_size()), "")
         except OSError:
             return ""  # nothing is known
 

@@ -331,3 +331,32 @@ def test_a_folder_whose_rights_are_somebody_elses_opens_with_a_warning(
     monkeypatch.setattr(os, "chmod", refuse)
     DataFolder.open(str(tmp_path)).close()
     assert "everybody on this machine has a right to" in caplog.text
+
+
+def test_what_another_thread_is_just_appending_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that opens the database again looks while the hub's writes: between the write and what it counts."""
+    runtime = SimulatedRuntime(1)
+    system = LocalFileSystem(str(tmp_path), runtime)
+    seen: list[str] = []
+    write = os.write
+
+    def slow_write(descriptor: int, data: bytes) -> int:
+        seen.append(system.overwritten())
+        done = write(descriptor, data[:2])
+        seen.append(system.overwritten())
+        return done
+
+    def body() -> None:
+        file = system.create("log")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", slow_write)
+            file.append(b"record")
+        assert set(seen) == {""}
+        assert len(seen) == 6
+        assert system.overwritten() == ""
+        os.truncate(tmp_path / "log", 3)
+        assert system.overwritten() == "log"
+        file.close()
+        assert system.overwritten() == ""
+
+    runtime.run(body)
