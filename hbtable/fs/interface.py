@@ -168,6 +168,14 @@ class CountsCopies(Protocol):
         """Also of a file that is being written. None: that is not known now. FileNotFound when absent."""
 
 
+@runtime_checkable
+class ClosableFileSystem(Protocol):
+    """A cluster's file system, which keeps connections open between calls."""
+
+    def close(self) -> None:
+        """To be called after the last call."""
+
+
 class DiskSpace(Protocol):
     """The space of a file system that is one machine's disk. A cluster's has none: others look after it."""
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from hbtable.errors import InvalidConfiguration
 from hbtable.fs.blocking_calls import ThreadCalls
 from hbtable.fs.hdfs.options import HdfsNativeOptions
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import ClosableFileSystem, FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.webhdfs.copies import count_copies
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
@@ -92,26 +92,27 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
-    web = _web_namenodes(runtime, parts.hosts, options.hdfs.web_addresses)
+    connections = HttpConnections(runtime.clock_seconds)
+    web = _web_namenodes(runtime, connections, parts.hosts, options.hdfs.web_addresses)
     hosts = ",".join(parts.hosts)
     return HdfsNativeFileSystem(
-        runtime, hosts, parts.folder, options.hdfs, count_copies=lambda path: count_copies(web, path)
-    )
+        runtime, hosts, parts.folder, options.hdfs,
+        count_copies=lambda path: count_copies(web, path), on_close=connections.close,
+    )  # fmt: skip
 
 
 def close_file_system(fs: FileSystem) -> None:
     """Closes idle connections; to be called after the last call."""
-    if isinstance(fs, WebHdfsFileSystem):
+    if isinstance(fs, ClosableFileSystem):
         fs.close()
 
 
-def _web_namenodes(runtime: Runtime, hosts: tuple[str, ...], addresses: str) -> NameNodes:
-    """The same NameNodes by HTTP. Connections that idle are closed by them."""
+def _web_namenodes(runtime: Runtime, http: Http, hosts: tuple[str, ...], addresses: str) -> NameNodes:
+    """The same NameNodes by HTTP."""
     if addresses:
         web = _hosts(addresses, f"hdfs.web_addresses = {addresses}")
     else:
         web = tuple(f"{host.rpartition(':')[0]}:{_WEB_PORT}" for host in hosts)
-    http = HttpConnections(runtime.clock_seconds)
     options = WebHdfsOptions(names_seconds=_WEB_SECONDS, failover_seconds=_WEB_SECONDS)
     return NameNodes(runtime, ThreadCalls(runtime), http, web, options, {"user.name": _hadoop_user()})
 

@@ -58,9 +58,10 @@ class HdfsNativeFileSystem:
         client: NativeClient | None = None,
         calls: BlockingCalls | None = None,
         count_copies: Callable[[str], int | None] = lambda path: None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`count_copies`: of the file at an absolute path; hdfs-native cannot tell. Sends nothing.
-        InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
+        """`count_copies`: of the file at an absolute path; hdfs-native cannot tell. `on_close` closes what it uses.
+        Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
         self.runtime = runtime
         self.options = options or HdfsNativeOptions()
         self.client = client or connect(namenodes, self.options.client_settings)
@@ -71,6 +72,11 @@ class HdfsNativeFileSystem:
         self.threads = WriterThreads(self._calls)
         self._writing: set[str] = set()
         self._count_copies = count_copies
+        self._on_close = on_close
+
+    def close(self) -> None:
+        """Closes connections. To be called after the last call. hdfs-native closes its own when they are idle."""
+        self._on_close()
 
     # ------------------------------------------------------------ writing
 

@@ -6,6 +6,7 @@ from hbtable.errors import InvalidConfiguration
 from hbtable.fs import opened
 from hbtable.fs.interface import LOCAL, WEBHDFS
 from hbtable.fs.opened import open_file_system, parse_address
+from hbtable.fs.webhdfs.http import HttpConnections
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
@@ -53,4 +54,4 @@ def test_addresses_of_the_http_service_are_checked() -> None:
     runtime = SimulatedRuntime(1)
     for wrong in ("a", "a:0", "a:9870,b", "http://a:9870"):
         with pytest.raises(InvalidConfiguration, match="web_addresses"):
-            opened._web_namenodes(runtime, ("a:8020",), wrong)
+            opened._web_namenodes(runtime, HttpConnections(runtime.clock_seconds), ("a:8020",), wrong)

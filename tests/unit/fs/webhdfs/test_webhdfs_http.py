@@ -8,9 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from hbtable.fs.hdfs import file_system as native_file_system
+from hbtable.fs.hdfs.options import HdfsNativeOptions
+from hbtable.fs.interface import CountsCopies
+from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_system
 from hbtable.fs.webhdfs.http import HttpConnections
 from hbtable.fs.webhdfs.package import insecure_session
 from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, WebHdfsRequest
+from hbtable.runtime.gevent_runtime import GeventRuntime
 
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -173,3 +178,22 @@ def test_the_package_signs_in_by_name(server: Server) -> None:
     session(WebHdfsRequest("GET", server.host, "/a?op=X", seconds=60))
     assert b"user.name=somebody" in server.requests[0].split(b"\r\n")[0]
     session.close()
+
+
+def test_over_hdfs_too_the_connections_that_count_copies_are_closed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the collector of garbage finds an open socket, in whatever runs then."""
+    monkeypatch.setattr(native_file_system, "connect", lambda namenodes, settings: None)
+    body = b'{"LocatedBlocks": {"lastLocatedBlock": {"locations": [{"lastUpdate": 1}]}}}'
+    server.answers = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)]
+    options = FileSystemOptions(hdfs=HdfsNativeOptions(web_addresses=server.host))
+    runtime = GeventRuntime()
+    try:
+        fs = open_file_system("hdfs://namenode:8020/x", runtime, options)
+        assert isinstance(fs, CountsCopies)
+        assert fs.copies("logs/1.log") == (1, 2)
+        close_file_system(fs)
+        server.wait_until_left()
+    finally:
+        runtime.close()
