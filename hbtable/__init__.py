@@ -139,6 +139,7 @@ def open(
     durability: Literal["sync", "os"] = "sync",
     read_only: bool = False,
     config: "Mapping[str, str | int | float | bool] | None" = None,
+    wait: float = 0.0,
 ) -> "EmbeddedDatabase":
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
 
@@ -159,12 +160,15 @@ def open(
     What this process has open already is opened once more, with the same settings, by another handle: each is used and
     closed by itself, and the last one that is closed, or that nobody refers to any more, closes the database.
 
+    `wait`: so many seconds at most it waits for somebody else to let go of the folder, as for a worker of a web server
+    that a new one replaces. By default it does not wait.
+
     AlreadyExists names the process that holds the folder, or the settings with which this one has it; UnsupportedFormat
     when a newer hbtable wrote it.
     """
     # By name: the packages below import this one, and must not seem to import launch.
     database: EmbeddedDatabase = import_module("hbtable.launch.embedded").open_database(
-        path, durability, read_only, config
+        path, durability, read_only, config, wait
     )
     return database
 

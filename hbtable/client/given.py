@@ -1,11 +1,14 @@
 """Arguments as programs give them: texts stand for their UTF-8, as happybase sends them, and what is wrong is at once
 an InvalidRequest and Python's TypeError or ValueError."""
 
-from typing import Any
+from typing import Any, Final
 
 from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.model import values
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, shown
+
+_LONGEST_SECONDS: Final = 10**9
+"""Thirty years: nobody means more, and the system's clocks can add it."""
 
 
 def bytes_of(what: str, given: object) -> bytes:
@@ -46,6 +49,15 @@ def flag(what: str, given: object) -> bool:
     if type(given) is bool:
         return given
     raise WrongType(f"{what} {shown(given)} is {type(given).__name__}, and has to be True or False")
+
+
+def seconds(what: str, given: object) -> float:
+    """At least 0, and finite."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise WrongType(f"{what} {shown(given)} is {type(given).__name__}, and has to be a number of seconds")
+    if not 0 <= given <= _LONGEST_SECONDS:
+        raise WrongValue(f"{what} {shown(given)} has to be from 0 to {_LONGEST_SECONDS} seconds")
+    return float(given)
 
 
 def members(what: str, given: object) -> list[Any]:

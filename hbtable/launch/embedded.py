@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TypeVar, final
 
-from hbtable.client.given import bytes_of, flag, whole_number
+from hbtable.client.given import bytes_of, flag, seconds, whole_number
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
-from hbtable.errors import InvalidRequest, Unavailable, WrongType, WrongValue
+from hbtable.errors import AlreadyExists, InvalidRequest, Unavailable, WrongType, WrongValue
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.launch.library_settings import options_of
 from hbtable.launch.shared_database import Opening, SharedDatabase, shared_database
@@ -27,6 +27,7 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import shown
+from hbtable.runtime.repeated import repeated
 
 T = TypeVar("T")
 
@@ -85,17 +86,21 @@ class EmbeddedDatabase(Database):
     _shared: SharedDatabase | None = None
 
     def __init__(
-        self, path: str | os.PathLike[str], options: EmbeddedOptions | None = None, read_only: bool = False
+        self,
+        path: str | os.PathLike[str],
+        options: EmbeddedOptions | None = None,
+        read_only: bool = False,
+        wait_seconds: float = 0.0,
     ) -> None:
         """Starts the cluster, unless it runs. AlreadyExists names the process that has the folder open, or says with
-        which other settings it is this one."""
+        which other settings it is this one; `wait_seconds`: unless it lets go of it by then."""
         self.path = os.fspath(path)
         if self.path != MEMORY:
             self.path = os.path.abspath(self.path)
         self._closed = False
         self._handle = object()
         opening = Opening(self.path, options or EmbeddedOptions(), read_only)
-        self._shared = shared = shared_database(opening, self._handle)
+        self._shared = shared = repeated(wait_seconds, AlreadyExists, lambda: shared_database(opening, self._handle))
         self._portal = shared.portal
         self._cluster = shared.cluster
         self._shared_call = shared.calls.call
@@ -174,7 +179,7 @@ def _address(host: object) -> str:
     return str(address)
 
 
-def open_database(path: str, durability: str, read_only: bool, config: object) -> EmbeddedDatabase:
+def open_database(path: str, durability: str, read_only: bool, config: object, wait: object) -> EmbeddedDatabase:
     """hbtable.open()."""
     if path in ("", b""):
         raise InvalidRequest("the path of the database is empty; '.' is the current folder")
@@ -183,4 +188,5 @@ def open_database(path: str, durability: str, read_only: bool, config: object) -
     if type(durability) is not str:
         raise InvalidRequest(f"durability {shown(durability)} is {type(durability).__name__}: it is 'sync' or 'os'")
     flag("read_only", read_only)
-    return EmbeddedDatabase(os.fsdecode(path), options_of(durability, config), read_only)
+    wait_seconds = seconds("wait", wait)
+    return EmbeddedDatabase(os.fsdecode(path), options_of(durability, config), read_only, wait_seconds)

@@ -191,6 +191,32 @@ def test_a_second_open_says_who_holds_the_folder(tmp_path: Path) -> None:
     assert set(threading.enumerate()) <= threads, "a failed open leaves no thread behind"
 
 
+def test_open_waits_until_another_process_lets_go(tmp_path: Path) -> None:
+    path = str(tmp_path / "data")
+    program = f"import hbtable\nwith hbtable.open({path!r}): print('open', flush=True); input()\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(None)
+    ) as other, ThreadPoolExecutor(1) as threads:  # fmt: skip
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(hbtable.AlreadyExists, match=f"in use by process {other.pid}"):
+            hbtable.open(path, wait=0.1)
+        opened = threads.submit(hbtable.open, path, wait=60)
+        other.stdin.write("\n")
+        other.stdin.close()
+        with opened.result(60) as database:
+            assert database.tables() == []
+    assert other.returncode == 0
+
+
+@pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), "5", None, True, 10**10])
+def test_a_wrong_time_to_wait_is_refused(tmp_path: Path, wait: Any) -> None:
+    with pytest.raises(hbtable.InvalidRequest, match=r"^wait .* seconds$"):
+        hbtable.open(str(tmp_path / "data"), wait=wait)
+    assert not (tmp_path / "data").exists()
+
+
 def stored(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
