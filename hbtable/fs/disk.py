@@ -24,6 +24,16 @@ def sync_descriptor(descriptor: int) -> None:
         os.fdatasync(descriptor)
 
 
+def append(descriptor: int, data: bytes) -> None:
+    """All of `data` is in the operating system's hands on return."""
+    written = os.write(descriptor, data)
+    if written != len(data):
+        # A short write is how a disk says that it is nearly full; the next one says it outright.
+        rest = memoryview(data)[written:]
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
 def sync_folder(folder: str) -> None:
     """The names in `folder` are on the medium on return."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -22,7 +22,7 @@ Crash promise: after a crash a file holds at least what was synced, then possibl
 after that, possibly torn. A create, rename or delete is durable when the call returns. `write_file` is all or nothing.
 
 Concurrency promise: every call but close() may *switch*; create, sync, write_file, rename, delete, delete_folder and
-list_files do. local.py adds that appends and reads of up to 1 MiB never switch.
+list_files do. local.py adds that reads of up to 1 MiB and appends of up to 2 MiB never switch.
 """
 
 from collections.abc import Callable, Collection

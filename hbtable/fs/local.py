@@ -6,8 +6,8 @@ one, and at worst a file under unfinished/, which data_folder.py removes at the 
 
 Where the time goes: appends and small reads run inline in the hub, because the page cache answers in about 10 us and a
 hop to a thread costs 34 us; a read the page cache cannot answer holds the hub for one disk access. Everything that
-waits for the disk by design (syncs, renames, deletes, listings, reads above 1 MiB) runs in threads: logs sync in a kind
-of their own, so that a big SSTable's sync cannot delay a commit.
+waits for the disk by design (syncs, renames, deletes, listings), reads above 1 MiB and appends above 2 MiB, which take
+2 ms a MiB, run in threads: logs have kinds of their own, so that a big SSTable's sync cannot delay a commit.
 
 Changes of names are atomic among the tasks of this process; data_folder.py's flock keeps other processes out.
 """
@@ -35,6 +35,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 _INLINE_READ_BYTES: Final = 1 << 20
+INLINE_APPEND_BYTES: Final = 2 << 20
 
 
 @final
@@ -42,8 +43,8 @@ class LocalAppendFile:
     """An open file; its descriptor is closed only when no sync uses it any more."""
 
     __slots__ = (
-        "_closed", "_descriptor", "_descriptor_syncs", "_most", "_runtime", "_size", "_sync_kind", "_syncs", "_system",
-        "path",
+        "_append_kind", "_closed", "_descriptor", "_descriptor_syncs", "_in_threads", "_most", "_runtime", "_size",
+        "_sync_kind", "_system", "_writes", "path",
     )  # fmt: skip
 
     def __init__(self, system: "LocalFileSystem", runtime: Runtime, path: str, descriptor: int) -> None:
@@ -52,24 +53,27 @@ class LocalAppendFile:
         self._runtime = runtime
         self._descriptor = descriptor
         self._descriptor_syncs = DescriptorSyncs(descriptor)
-        self._sync_kind = "log-sync" if path.startswith("logs/") else "file-sync"
-        self._syncs = 0
+        use = "log" if path.startswith("logs/") else "file"
+        self._sync_kind, self._append_kind = f"{use}-sync", f"{use}-append"
+        self._in_threads = 0
+        """Calls that use the descriptor in a thread."""
+        self._writes = False
+        """A thread appends, or the task was killed that waited for it: the file's end is not known."""
         self._size = self._most = 0
         """The bytes that are surely in the file, and those together with what is just being written."""
         self._closed = False
         system.growing.add(self)
 
+    @switches
     def append(self, data: bytes) -> None:
-        """Never switches. After an error a part of `data` may be in the file."""
+        """Switches only when `data` are above 2 MiB. After an error a part of them may be in the file."""
         self._check_usable()
         self._most = self._size + len(data)
         try:
-            written = os.write(self._descriptor, data)
-            if written != len(data):
-                # A short write is how a disk says that it is nearly full; the next one says it outright.
-                rest = memoryview(data)[written:]
-                while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
+            if len(data) > INLINE_APPEND_BYTES:
+                self._append_in_thread(data)
+            else:
+                disk.append(self._descriptor, data)
             self._size = self._most
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -77,23 +81,39 @@ class LocalAppendFile:
             raise self._system.write_failed(error, self.path, "appending to") from error
 
     @switches
+    def _append_in_thread(self, data: bytes) -> None:
+        self._writes = True
+        self._in_threads += 1
+        try:
+            self._runtime.offload(self._append_kind, disk.append, self._descriptor, data)
+        except OSError:
+            self._append_ended()
+            raise
+        # Not in a finally, as in sync().
+        self._append_ended()
+
+    def _append_ended(self) -> None:
+        self._writes = False
+        self._thread_ended()
+
+    @switches
     def sync(self) -> None:
         self._check_usable()
-        self._syncs += 1
+        self._in_threads += 1
         try:
             self._runtime.offload(self._sync_kind, self._descriptor_syncs.sync_descriptor)
         except OSError as error:
             self._descriptor_syncs.failed = True
-            self._sync_ended()
+            self._thread_ended()
             raise StorageFailed(f"syncing {self.path} failed: {error.strerror or error}; restart to recover") from error
         # Not in a finally: when this task is killed the thread still uses the descriptor, which then stays open until
         # the process ends. Closing it could let the sync run on another file that got the same number.
-        self._sync_ended()
+        self._thread_ended()
         self._system.check_ours()  # what is in a folder that was moved away is not to be acknowledged
 
-    def _sync_ended(self) -> None:
-        self._syncs -= 1
-        if self._closed and not self._syncs:
+    def _thread_ended(self) -> None:
+        self._in_threads -= 1
+        if self._closed and not self._in_threads:
             os.close(self._descriptor)
 
     def close(self) -> None:
@@ -101,7 +121,7 @@ class LocalAppendFile:
             return
         self._closed = True
         self._system.growing.discard(self)
-        if not self._syncs:
+        if not self._in_threads:
             os.close(self._descriptor)
 
     def has_other_size(self) -> bool:
@@ -115,8 +135,10 @@ class LocalAppendFile:
         return not least <= size <= self._most and not self._closed
 
     def _check_usable(self) -> None:
-        if self._closed or self._descriptor_syncs.failed:
+        if self._closed or self._descriptor_syncs.failed or self._writes:
             state = "is closed" if self._closed else "failed to sync earlier"
+            if self._writes:
+                state = "has an end that is not known, since an append was broken off"
             raise StorageFailed(f"{self.path} {state}: nothing more can be written to it")
 
 

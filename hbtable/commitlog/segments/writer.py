@@ -3,6 +3,7 @@ next and when it is acknowledged (paper, sections 5.3 and 6).
 
 Three ways to the same file:
 * inline (durability "os", nothing waiting): the caller's own task appends its group and applies it. No switch.
+  Not what is very large: its append switches, and a task that is killed then would leave an end of unknown length.
 * alone ("sync", nothing waiting, and the group before was of one commit, too): the caller's own task appends its group,
   waits for the sync and applies it: no other task has to be started and waited for.
 * queued (something is going on): commits gather in batches (queue.py); one task writes them, one group each. What
@@ -20,7 +21,7 @@ Where the bytes go is rolling.py's affair. Invariants
 
 import logging
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from hbtable.commitlog.acknowledging import Acknowledger
 from hbtable.commitlog.ledger import SegmentLedger
@@ -42,6 +43,9 @@ from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
+
+_LARGE_BYTES: Final = 2 << 20
+"""A larger commit is written by the log's own task: on a local disk its append switches."""
 
 
 @final
@@ -126,9 +130,10 @@ class LogWriter(TabletNeeds):
     ) -> None:
         """As CommitLog.commit. Durability "os" does not switch while nothing waits."""
         end = self._end
-        if self._busy or end.offset >= self._inline_limit:
+        is_large = len(records) > _LARGE_BYTES
+        if self._busy or end.offset >= self._inline_limit or is_large:
             batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count)
-            if self._alone and not self._busy and self._segments.has_room():
+            if self._alone and not self._busy and not is_large and self._segments.has_room():
                 self._commit_alone()
             else:
                 self._start()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +10,8 @@ from typing import TypeVar
 import pytest
 
 from hbtable.errors import FileNotFound, OutOfSpace, StorageFailed, Unavailable
-from hbtable.fs.local import LocalFileSystem
+from hbtable.fs import disk
+from hbtable.fs.local import INLINE_APPEND_BYTES, LocalFileSystem
 from hbtable.fs.paths import read_error, write_error
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -50,6 +52,59 @@ def test_logs_sync_in_threads_of_their_own(tmp_path: Path) -> None:
         file.close()
     assert [kind for kind, name in recorder.kinds if name == "sync_descriptor"] == ["log-sync", "file-sync"]
     assert ("file-write", "sync_folder_of") in recorder.kinds
+
+
+def test_large_appends_run_in_threads_and_keep_the_order(tmp_path: Path) -> None:
+    recorder = Recorder(SimulatedRuntime(1))
+    fs = LocalFileSystem(str(tmp_path), recorder)
+    large = bytes(INLINE_APPEND_BYTES) + b"end"
+    for path in ("logs/a/1", "tables/1/2.sst"):
+        file = fs.create(path)
+        for data in (b"first", large, b"last"):
+            file.append(data)
+        assert not file.has_other_size()
+        file.close()
+        assert fs.read_file(path) == b"first" + large + b"last"
+    assert [kind for kind, name in recorder.kinds if name == "append"] == ["log-append", "file-append"]
+
+
+def test_a_large_append_that_finds_the_disk_full_says_so_and_the_file_lives(tmp_path: Path) -> None:
+    recorder = Recorder(SimulatedRuntime(1))
+    fs = LocalFileSystem(str(tmp_path), recorder)
+    file = fs.create("logs/a")
+    recorder.errors["append"] = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OutOfSpace, match="no room left while appending to logs/a"):
+        file.append(bytes(INLINE_APPEND_BYTES + 1))
+    file.append(b"x")
+    file.close()
+    assert fs.read_file("logs/a") == b"x"
+
+
+def test_a_file_whose_large_append_was_killed_takes_nothing_more_and_its_descriptor_stays(
+    runtime: GeventRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = threading.Event()
+    append = disk.append
+
+    def slow(descriptor: int, data: bytes) -> None:
+        assert may_end.wait(60)
+        append(descriptor, data)
+
+    monkeypatch.setattr(disk, "append", slow)
+    fs = LocalFileSystem(str(tmp_path), runtime)
+    file = fs.create("logs/a")
+    task = runtime.spawn(file.append, bytes(INLINE_APPEND_BYTES + 1))
+    runtime.sleep(0)
+    task.kill()
+    with pytest.raises(StorageFailed, match="has an end that is not known"):
+        file.append(b"x")
+    file.close()
+    opened = [number for number in os.listdir("/proc/self/fd") if _leads_to(number, tmp_path / "logs/a")]
+    may_end.set()
+    assert len(opened) == 1
+    while os.fstat(int(opened[0])).st_size <= INLINE_APPEND_BYTES:
+        runtime.sleep(0.001)  # the thread must not write to another file of that number
+    os.close(int(opened[0]))
 
 
 def test_after_a_failed_sync_the_file_is_never_used_again(tmp_path: Path) -> None:

@@ -163,6 +163,24 @@ def test_a_commit_whose_task_is_killed_during_its_sync_needs_no_other_one_to_be_
     bench.run(main)
 
 
+@pytest.mark.parametrize("durability", ["sync", "os"])
+def test_a_kill_inside_the_append_of_a_very_large_commit_leaves_it_to_the_log(bench, durability) -> None:
+    """Such an append switches on a local disk. Nobody knows what a killed one has left behind."""
+
+    def main() -> None:
+        log = bench.writer(durability=durability)
+        bench.commit(log, 1, 1)
+        bench.fs.before_append = lambda: bench.runtime.sleep(1)
+        waiter = bench.begin(log, 1, 2, bytes(3 << 20))
+        bench.runtime.sleep(0.5)
+        waiter.kill()
+        bench.commit(log, 1, 3)
+        assert bench.applied == bench.written() == [(1, 1), (1, 2), (1, 3)]
+        log.close()
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize("sync_error", [None, StorageFailed("EIO")])
 def test_a_log_that_is_closed_or_breaks_after_a_kill_tells_so(bench, sync_error) -> None:
     def main() -> None:
