@@ -68,6 +68,8 @@ class LocalAppendFile:
     def append(self, data: bytes) -> None:
         """Switches only when `data` are above 2 MiB. After an error a part of them may be in the file."""
         self._check_usable()
+        if self._writes:
+            raise StorageFailed(f"{self.path} has an end that is not known: nothing more can be appended to it")
         self._most = self._size + len(data)
         try:
             if len(data) > INLINE_APPEND_BYTES:
@@ -135,10 +137,8 @@ class LocalAppendFile:
         return not least <= size <= self._most and not self._closed
 
     def _check_usable(self) -> None:
-        if self._closed or self._descriptor_syncs.failed or self._writes:
+        if self._closed or self._descriptor_syncs.failed:
             state = "is closed" if self._closed else "failed to sync earlier"
-            if self._writes:
-                state = "has an end that is not known, since an append was broken off"
             raise StorageFailed(f"{self.path} {state}: nothing more can be written to it")
 
 

@@ -98,6 +98,7 @@ def test_a_file_whose_large_append_was_killed_takes_nothing_more_and_its_descrip
     task.kill()
     with pytest.raises(StorageFailed, match="has an end that is not known"):
         file.append(b"x")
+    file.sync()
     file.close()
     opened = [number for number in os.listdir("/proc/self/fd") if _leads_to(number, tmp_path / "logs/a")]
     may_end.set()

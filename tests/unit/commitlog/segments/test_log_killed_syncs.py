@@ -9,6 +9,7 @@ import pytest
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import StorageFailed
 from hbtable.fs import disk
@@ -100,3 +101,26 @@ def test_a_sync_that_ends_well_after_its_task_was_killed_acknowledges_nothing_be
     assert other.error is None
     assert applied == [1, 2]
     log.close()
+
+
+def test_a_sync_beside_the_commits_may_come_while_a_large_one_is_appended(
+    runtime: GeventRuntime, tmp_path: Path
+) -> None:
+    fs = LocalFileSystem(str(tmp_path), runtime)
+    log = LogWriter(runtime, fs, "logs/a", LogOptions(durability="os", sync_every_bytes=1, mark_seconds=0), Registry())
+    applied: list[int] = []
+    records = [
+        encode_record(1, 1, number, 0, [(b"row\x00\x01f\x00q\x00\x01" + bytes(18), bytes(3 << 20))])
+        for number in range(1, 5)
+    ]
+
+    def commit(number: int, record: bytes) -> None:
+        log.commit(1, number, record, lambda: applied.append(number))
+
+    tasks = [runtime.spawn(commit, number, record) for number, record in enumerate(records, 1)]
+    for task in tasks:
+        task.join()
+        assert task.error is None
+    assert applied == [1, 2, 3, 4]
+    log.close()
+    assert [record.sequence for record in read_log(fs, "logs/a")] == applied
