@@ -146,7 +146,7 @@ clean:
 $(VENV)/.made:
 	@python="$(PYTHON)"; test -n "$$python" || { echo "hbtable needs Python 3.11 or newer, and found none on the PATH"; exit 1; }; \
 	echo "making the virtual environment $(VENV) with $$($$python --version)"; \
-	$$python -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	{ $$python -m venv --without-pip $(VENV) && $(BIN)/python bundled_pip.py || $$python -m venv --clear $(VENV); } || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 	@touch $@
 
 # Python compiles what it imports: --no-compile spares the rest.

@@ -1,8 +1,11 @@
-"""Builds with setuptools, and keeps the commit in the wheel: hbtable/_commit.py, which `hbtable version` shows.
+"""Builds hbtable for pip, which calls the functions of this module by name (PEP 517 and 660).
 
-pip calls the functions of this module (PEP 517). The commit comes from git in a checkout, from `git archive` in a
-tarball made by it, or from the file itself in an sdist; without any of them the wheel has none, and all else is the
-same.
+An editable installation needs nothing but Python (editable_wheel.py). For wheels and sdists pip first installs what
+get_requires_for_build_wheel and its like name: setuptools, which does the rest.
+
+A wheel keeps the commit that it was built from in hbtable/_commit.py, which `hbtable version` shows. The commit comes
+from git in a checkout, from `git archive` in a tarball made by it, or from the file itself in an sdist; without any of
+them the wheel has none, and all else is the same.
 """
 
 import contextlib
@@ -10,20 +13,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from setuptools import build_meta
-from setuptools.build_meta import (  # noqa: F401 -- what pip looks for
-    build_editable,
-    get_requires_for_build_editable,
-    get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
-    prepare_metadata_for_build_editable,
-    prepare_metadata_for_build_wheel,
-)
+from editable_wheel import write_editable, write_metadata
 
 ROOT = Path(__file__).resolve().parent
 KEPT = ROOT / "hbtable" / "_commit.py"
 ARCHIVED = "$Format:%h$"
 """`git archive` writes the commit here (.gitattributes)."""
+SETUPTOOLS = "setuptools>=77"
 
 
 def commit() -> str:
@@ -49,11 +45,41 @@ def _kept() -> Iterator[None]:
         KEPT.unlink()
 
 
+def get_requires_for_build_editable(config_settings=None):  # type: ignore[no-untyped-def]
+    return []
+
+
+def get_requires_for_build_wheel(config_settings=None):  # type: ignore[no-untyped-def]
+    return [SETUPTOOLS]
+
+
+def get_requires_for_build_sdist(config_settings=None):  # type: ignore[no-untyped-def]
+    return [SETUPTOOLS]
+
+
+def prepare_metadata_for_build_editable(metadata_directory, config_settings=None):  # type: ignore[no-untyped-def]
+    return write_metadata(Path(metadata_directory))
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
+    return write_editable(Path(wheel_directory))
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):  # type: ignore[no-untyped-def]
+    from setuptools import build_meta
+
+    return build_meta.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
+    from setuptools import build_meta
+
     with _kept():
         return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_sdist(sdist_directory, config_settings=None):  # type: ignore[no-untyped-def]
+    from setuptools import build_meta
+
     with _kept():
         return build_meta.build_sdist(sdist_directory, config_settings)
