@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption, InvalidRequest
+from hbtable.model.parts import parts_of
 from hbtable.switches import switches
 
 _LEAD: Final = struct.Struct(">II")
@@ -91,27 +92,30 @@ def encode_record_in_parts(
     clock_millis: int,
     pairs: Sequence[Pair],
     pause: Callable[[], None],
-) -> bytes:
-    """As encode_record(), of very many pairs. *Switches* between them."""
+) -> list[bytes]:
+    """As encode_record(), of very many or very large pairs, in pieces to be joined. *Switches* between them."""
     expected = _HEAD_BYTES + _PAIR_BYTES * len(pairs)
     body = [_HEAD.pack(tablet_id, generation, sequence, clock_millis, len(pairs))]
-    for first in range(0, len(pairs), _PAIRS_IN_A_PART):
+    for part in parts_of(pairs, _PAIRS_IN_A_PART):
         parts: list[bytes] = []
-        for key, value in pairs[first : first + _PAIRS_IN_A_PART]:
+        for key, value in part:
             key_bytes = len(key)
             value_bytes = len(value)
             expected += key_bytes + value_bytes
             parts += (_PAIR.pack(key_bytes, value_bytes), key, value)
-        body.append(b"".join(parts))
+        if len(part) > 1:
+            body.append(b"".join(parts))
+        else:
+            body += parts  # what they are joined to later copies the value, and nothing before
         pause()
     size = sum(map(len, body))
     if size != expected:
         raise _unreadable(pairs)
     checksum = size
-    for part in body:
-        checksum = crc32(part, checksum)
+    for piece in body:
+        checksum = crc32(piece, checksum)
         pause()
-    return b"".join((_LEAD.pack(checksum, size), *body))
+    return [_LEAD.pack(checksum, size), *body]
 
 
 def _unreadable(pairs: Sequence[Pair]) -> InvalidRequest:

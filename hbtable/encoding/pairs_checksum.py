@@ -9,20 +9,20 @@ from typing import Final
 
 from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
+from hbtable.model.parts import parts_of
 from hbtable.switches import switches
 
 _AT_ONCE: Final = 32
 """Pairs copied into one buffer: more save little, and take the memory of so many large values once more."""
 
 
-def checksum_of(pairs: Sequence[Pair]) -> int:
-    """Hot."""
+def checksum_of(pairs: Sequence[Pair], checksum: int = 0) -> int:
+    """`checksum`: of those before them. Hot."""
     if len(pairs) == 1:
         key, value = pairs[0]
-        return crc32(value, crc32(key))
+        return crc32(value, crc32(key, checksum))
     if len(pairs) <= _AT_ONCE:
-        return crc32(b"".join(chain.from_iterable(pairs)))
-    checksum = 0
+        return crc32(b"".join(chain.from_iterable(pairs)), checksum)
     for first in range(0, len(pairs), _AT_ONCE):
         checksum = crc32(b"".join(chain.from_iterable(pairs[first : first + _AT_ONCE])), checksum)
     return checksum
@@ -32,7 +32,7 @@ def checksum_of(pairs: Sequence[Pair]) -> int:
 def checksum_in_parts(pairs: Sequence[Pair], pause: Callable[[], None]) -> int:
     """As checksum_of(), of very many pairs. *Switches* between them."""
     checksum = 0
-    for first in range(0, len(pairs), _AT_ONCE):
-        checksum = crc32(b"".join(chain.from_iterable(pairs[first : first + _AT_ONCE])), checksum)
+    for part in parts_of(pairs, _AT_ONCE):
+        checksum = crc32(b"".join(chain.from_iterable(part)), checksum)
         pause()
     return checksum

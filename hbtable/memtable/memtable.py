@@ -17,6 +17,7 @@ from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import INVERT, Pair
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.sorted_keys import SortedKeys
+from hbtable.model.parts import parts_of
 
 PAIR_OVERHEAD_BYTES: Final = 128
 """Memory of a pair beyond its bytes, measured with tracemalloc as 104 to 127: two bytes objects (33 each, rounded up to
@@ -25,7 +26,8 @@ PAIR_OVERHEAD_BYTES: Final = 128
 _ALL_BITS: Final = 0xFFFFFFFF
 
 _CHECKED_AT_ONCE: Final = 1024
-"""Pairs that are looked at between two pauses."""
+"""Pairs that are looked at between two pauses. Each KiB of their values counts as one more."""
+_CHECKED_TOGETHER: Final = 32
 
 _MANY: Final = 512
 """Pairs of one call, above which fewer steps for each are worth the memory of another dict."""
@@ -104,13 +106,21 @@ class Memtable:
         items = iter(self._values.items())
         left = _CHECKED_AT_ONCE
         for added in self._added:
-            count = added >> 32
+            count, found = added >> 32, 0
             if count == 1:
+                count = 0
                 key, value = next(items)
                 found = crc32(value, crc32(key))
-            else:
-                found = checksum_of(list(islice(items, count)))
-            left -= count
+                left -= 1 + (len(value) >> 10)
+            while count:
+                part = list(islice(items, min(count, _CHECKED_TOGETHER)))
+                count -= len(part)
+                for piece in parts_of(part, _CHECKED_TOGETHER):
+                    found = checksum_of(piece, found)
+                left -= len(part) + (sum([len(value) for _, value in part]) >> 10)
+                if left <= 0 and count:
+                    left = _CHECKED_AT_ONCE
+                    yield False
             if found != added & _ALL_BITS:
                 yield True
             elif left <= 0:

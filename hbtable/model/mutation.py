@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from hbtable.crc32 import crc32
+from hbtable.model.parts import parts_of
 from hbtable.switches import switches
 
 DELETE_FAMILY: Final = 1
@@ -89,9 +90,9 @@ def checksum_in_parts(mutation: RowMutation, pause: Callable[[], None]) -> int:
     numbers = 2 * mutation.ttl_millis + mutation.skip_log
     operations = mutation.operations
     checksum = crc32(mutation.row)
-    for first in range(0, len(operations), _OPERATIONS_IN_A_PART):
+    for part in parts_of(operations, _OPERATIONS_IN_A_PART):
         parts: list[bytes] = []
-        for kind, family, qualifier, timestamp, value in operations[first : first + _OPERATIONS_IN_A_PART]:
+        for kind, family, qualifier, timestamp, value in part:
             numbers = (31 * numbers + 16 * timestamp + kind) & 0xFFFFFFFFFFFFFFFF
             parts += (family, qualifier, value)
         checksum = crc32(b"".join(parts), checksum)

@@ -148,6 +148,21 @@ def _put_rows(connection: happybase.Connection, scale: float) -> None:
     connection.client.mutateRows(TABLE.encode(), batches, {})
 
 
+def _put_heavy(connection: happybase.Connection, scale: float) -> None:
+    """One row of six cells of 9 MB: a message just below the limit."""
+    value = bytes(int((9 << 20) * scale))
+    connection.table(TABLE).put(b"put_heavy", {b"g:%d" % number: value for number in range(6)})
+
+
+def _put_heavy_rows(connection: happybase.Connection, scale: float) -> None:
+    value = bytes(56 << 10)
+    batches = [
+        BatchMutation(row=b"q%d" % number, mutations=[Mutation(isDelete=False, column=b"f:a", value=value)])
+        for number in range(int(1000 * scale))
+    ]
+    connection.client.mutateRows(TABLE.encode(), batches, {})
+
+
 def _delete_many(connection: happybase.Connection, scale: float) -> None:
     connection.table(TABLE).delete(b"put", [b"f:%09d" % number for number in range(int(200_000 * scale))])
 
@@ -275,6 +290,8 @@ CALLS = {
         WideCall("rows", _nothing, _rows),
         WideCall("put_many", _nothing, _put_many),
         WideCall("put_rows", _nothing, _put_rows),
+        WideCall("put_heavy", _nothing, _put_heavy, 512 << 20),
+        WideCall("put_heavy_rows", _nothing, _put_heavy_rows, 512 << 20),
         WideCall("delete_many", _nothing, _delete_many),
         WideCall("increment", _many_cells, _increment),
         WideCall("increment_rows", _nothing, _increment_rows),

@@ -33,6 +33,7 @@ from hbtable.model.mutation import (
 )
 from hbtable.model.mutation import checksum_in_parts as checksum_of_mutation_in_parts
 from hbtable.model.mutation import checksum_of as checksum_of_mutation
+from hbtable.model.parts import PART_BYTES
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
 from hbtable.switches import switches, switches_if_given
@@ -44,6 +45,12 @@ from hbtable.tablet.writes.prepared import prepared_memtable
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 _OPERATIONS_IN_A_PART: Final = 256
+_LARGE_CELL_BYTES: Final = 4096
+"""Only cells above it are counted, so that usual ones cost nothing."""
+HEAVY_BYTES: Final = 8 << 20
+"""Of large cells in one write. To copy, check and join more at once takes longer than others should wait."""
+
+_NOT_COUNTED: Final = -(1 << 60)
 
 
 @final
@@ -83,6 +90,10 @@ class CheckedWrite:
         """The newest time that the server assigned in it; 0: none."""
 
 
+class IsHeavy(Exception):
+    """The write has so many bytes that it is to be built in turns with other tasks: nothing happened."""
+
+
 class NeedsNewest(Exception):
     """A server-timed DELETE_VERSION masks the newest version, whose time a read must find first."""
 
@@ -93,6 +104,7 @@ class WriteBuilder:
 
     __slots__ = (
         "_clock",
+        "_counted_bytes",
         "_generation",
         "_layout",
         "_max_cell_bytes",
@@ -120,21 +132,22 @@ class WriteBuilder:
         self._clock = clock
         self._tally = tally
         self._max_cell_bytes = max_cell_bytes
+        self._counted_bytes = min(max_cell_bytes, _LARGE_CELL_BYTES)
         self._max_row_bytes = max_row_bytes
 
     def build(self, mutations: Sequence[RowMutation], sequence: int) -> CheckedWrite:
         """The first mutation gets `sequence`, each later one the next. StaleLocation, NoSuchFamily, LimitExceeded,
-        InvalidRequest, NeedsNewest: nothing happened. Hot."""
+        InvalidRequest, NeedsNewest, IsHeavy: nothing happened. Hot."""
         layout = self._layout
         places = layout.writable
         start, stop = self._range
         clock = self._clock
         now = clock.tick()
-        largest, longest = self._max_cell_bytes, self._max_row_bytes
+        longest, counted = self._max_row_bytes, self._counted_bytes
         tablet_id, generation = self._tablet_id, self._generation
         by_stack: list[list[Pair]] = [[] for _ in layout.keys]
         records: list[bytes] = []
-        logged = time = 0
+        logged = time = large_bytes = 0
         known_family = known_qualifier = middle = b""
         sequence -= 1
         for mutation in mutations:
@@ -162,8 +175,8 @@ class WriteBuilder:
                         known_family, known_qualifier = family, qualifier
                         middle = b"".join((TERMINATOR, place[1], qualifier, TERMINATOR, suffix_start(now, PUT)))
                     key = b"".join((row, middle, (INVERT - sequence).to_bytes(8, "big"), b"\x00"))
-                    if len(key) + len(value) > largest:
-                        raise self._too_large(mutation, operations[0], len(key) + len(value))
+                    if len(key) + len(value) > counted:
+                        large_bytes = self._large(mutation, operations[0], len(key) + len(value), large_bytes)
                     by_stack[place[0]].append((key, value))
                     time = now
                     if not mutation.skip_log:
@@ -173,7 +186,7 @@ class WriteBuilder:
             elif not operations:
                 continue
             sequence += 1
-            pairs, row_time = self._any(mutation, operations, now, sequence, by_stack)
+            pairs, row_time, large_bytes = self._any(mutation, operations, now, sequence, by_stack, large_bytes)
             time = max(time, row_time)
             if not mutation.skip_log:
                 logged += 1
@@ -185,17 +198,21 @@ class WriteBuilder:
 
     @switches
     def build_in_parts(
-        self, mutations: Sequence[RowMutation], sequence: int, pause: Callable[[], None]
+        self,
+        mutations: Sequence[RowMutation],
+        sequence: int,
+        pause: Callable[[], None],
+        join: Callable[[Sequence[bytes]], bytes] = b"".join,
     ) -> CheckedWrite:
-        """As build(), of very many operations. *Switches*: the caller sees to it that no other write of the tablet is
-        built meanwhile, and looks whether all is as it was."""
+        """As build(), of very many operations or bytes. `join` puts the pieces of the records together. *Switches*: the
+        caller sees to it that no other write of the tablet is built meanwhile, and looks whether all is as it was."""
         clock = self._clock
         start, stop = self._range
         longest = self._max_row_bytes
         now = clock.tick()
         by_stack: list[list[Pair]] = [[] for _ in self._layout.keys]
         records: list[bytes] = []
-        time = 0
+        logged = time = 0
         sequence -= 1
         for mutation in mutations:
             row = mutation.row
@@ -205,18 +222,19 @@ class WriteBuilder:
                 continue
             sequence += 1
             operations = _paused(mutation.operations, pause)
-            pairs, row_time = self._any(mutation, operations, now, sequence, by_stack)
+            pairs, row_time, _ = self._any(mutation, operations, now, sequence, by_stack, _NOT_COUNTED)
             time = max(time, row_time)
             if not mutation.skip_log:
-                records.append(
-                    encode_record_in_parts(self._tablet_id, self._generation, sequence, row_time, pairs, pause)
-                )
+                logged += 1
+                records += encode_record_in_parts(self._tablet_id, self._generation, sequence, row_time, pairs, pause)
         checksums = [checksum_in_parts(pairs, pause) for pairs in by_stack]
         prepared = [prepared_memtable(pairs, sequence, pause) for pairs in by_stack]
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
-        return CheckedWrite(self._layout, rows, by_stack, records, len(records), sequence, time, checksums, prepared)
+        if records:
+            records = [join(records)]
+        return CheckedWrite(self._layout, rows, by_stack, records, logged, sequence, time, checksums, prepared)
 
     @switches_if_given
     def _any(
@@ -226,8 +244,10 @@ class WriteBuilder:
         now: int,
         sequence: int,
         by_stack: list[list[Pair]],
-    ) -> tuple[list[Pair], int]:
-        """(the pairs, also added to `by_stack`; the newest time assigned by the server, 0 when none was)."""
+        large_bytes: int,
+    ) -> tuple[list[Pair], int, int]:
+        """(the pairs, also added to `by_stack`; the newest time assigned by the server, 0 when none was; `large_bytes`
+        and those of its large cells)."""
         row = mutation.row
         clock = self._clock
         prefix = row_prefix(row)
@@ -239,6 +259,7 @@ class WriteBuilder:
         places = self._layout.writable
         pairs: list[Pair] = []
         assigned = 0
+        counted = self._counted_bytes
         deleted = False
         ttls = mutation.ttls
         by_sequence = self._layout.by_sequence
@@ -266,15 +287,23 @@ class WriteBuilder:
                 raise bad_timestamp(timestamp)
             ttl_millis = given_ttl if ttls is None else ttls[place_in_row]
             pair = _pair(prefix, place[1], operation, timestamp, sequence, ttl_millis)
-            if len(pair[0]) + len(pair[1]) > self._max_cell_bytes:
-                raise self._too_large(mutation, operation, len(pair[0]) + len(pair[1]))
+            if len(pair[0]) + len(pair[1]) > counted:
+                large_bytes = self._large(mutation, operation, len(pair[0]) + len(pair[1]), large_bytes)
             pairs.append(pair)
             own_by_stack[place[0]].append(pair)
             if kind != PUT:
                 self._tally.markers += 1
         if deleted or assigned > now:
             clock.note(row, assigned, deleted)
-        return take_unmasked(pairs, len(prefix), by_sequence, own_by_stack, by_stack), assigned
+        return take_unmasked(pairs, len(prefix), by_sequence, own_by_stack, by_stack), assigned, large_bytes
+
+    def _large(self, mutation: RowMutation, operation: Operation, size: int, before: int) -> int:
+        """The bytes of all large cells, with those `before` this one. LimitExceeded, IsHeavy."""
+        if size > self._max_cell_bytes:
+            raise self._too_large(mutation, operation, size)
+        if before + size > HEAVY_BYTES:
+            raise IsHeavy
+        return before + size
 
     # ------------------------------------------------------------ messages
 
@@ -319,7 +348,10 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
 @switches
 def _paused(operations: Sequence[Operation], pause: Callable[[], None]) -> Iterator[Operation]:
     for first in range(0, len(operations), _OPERATIONS_IN_A_PART):
-        yield from operations[first : first + _OPERATIONS_IN_A_PART]
+        for operation in operations[first : first + _OPERATIONS_IN_A_PART]:
+            yield operation
+            if type(operation[4]) is bytes and len(operation[4]) > PART_BYTES:  # copied, if it has a time to live
+                pause()
         pause()
 
 

@@ -5,13 +5,13 @@ a reader is to see all or none. So they are put into a memtable of their own bef
 is left to do then is to exchange two memtables (Version.with_prepared).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.memtable import Memtable
+from hbtable.model.parts import parts_of
 from hbtable.switches import switches
 
 ADDED_AT_ONCE: Final = 20_000
@@ -28,22 +28,17 @@ def prepared_memtable(pairs: Sequence[Pair], sequence: int, pause: Callable[[], 
     memtable = _filled(pairs, sequence, pause)
     if memtable.cells < len(pairs):  # a key came twice, and the checksum of its first pair says nothing any more
         latest: dict[bytes, bytes] = {}
-        for part in _parts(pairs):
+        for part in parts_of(pairs, _PART):
             latest.update(part)
             pause()
-        memtable = _filled(latest.items(), sequence, pause)
+        memtable = _filled(list(latest.items()), sequence, pause)
     return memtable
 
 
 @switches
-def _filled(pairs: Iterable[Pair], sequence: int, pause: Callable[[], None]) -> Memtable:
+def _filled(pairs: Sequence[Pair], sequence: int, pause: Callable[[], None]) -> Memtable:
     memtable = Memtable()
-    for part in _parts(pairs):
+    for part in parts_of(pairs, _PART):
         memtable.add(part, sequence, checksum_of(part))
         pause()
     return memtable
-
-
-def _parts(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    rest = iter(pairs)
-    return iter(lambda: list(islice(rest, _PART)), [])

@@ -7,8 +7,8 @@ Invariants
     skip_log      such mutations are not written to the log but pass through its queue while others of this tablet are
                   on their way: a redo point taken in between must not run ahead of the memtables (bug class 6)
     one row       is all or nothing; a call of several rows is one commit, and checked whole before any is applied
-    very many     cells in one call are built in turns with other tasks, while the writer holds its rows and the gate:
-                  no other write of the tablet is built meanwhile
+    very many     cells in one call, or bytes, are built in turns with other tasks, while the writer holds its rows and
+                  the gate: no other write of the tablet is built meanwhile
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +31,18 @@ from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, bad_row, check_unchanged, check_unchanged_in_parts
+from hbtable.tablet.writes.apply import (
+    CheckedWrite,
+    IsHeavy,
+    NeedsNewest,
+    bad_row,
+    check_unchanged,
+    check_unchanged_in_parts,
+)
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
+_JOINED_AT_ONCE_BYTES: Final = 2 << 20
 _MOST_AT_ONCE: Final = 5000
 """Operations that are built without a switch: some 10 ms. Fewer: usual batches would have to wait for each other."""
 
@@ -72,12 +80,19 @@ class TabletWriter:
             taken = self._row_locks.acquire_all([mutation.row for mutation in mutations])
             if taken:
                 try:
-                    self.commit_or_delete(mutations)
+                    self.commit_or_delete(mutations, holds_each=False)
+                except IsHeavy:
+                    pass
+                else:
+                    return
                 finally:
                     self._row_locks.release_all(taken)
+                self._mutate_many(mutations)
                 return
         try:
             self._enqueue(mutations)
+        except IsHeavy:
+            self._mutate_many(mutations)
         except NeedsNewest:
             try:
                 self._commit_locked(mutations)
@@ -94,10 +109,11 @@ class TabletWriter:
                 raise bad_row(mutation.row, self._state.max_row_bytes)
         if self._waits_for_long():
             keep_checksums_in_parts(mutations, self._pacer().pause)
+        commit = partial(self._commit_locked, in_parts=True)
         try:
-            self._commit_locked(mutations)
+            commit(mutations)
         except OutOfSpace:
-            self._in_last_room(mutations, self._commit_locked)
+            self._in_last_room(mutations, commit)
 
     def _waits_for_long(self) -> bool:
         """Whether the gate is shut, and not only until another write is built."""
@@ -109,12 +125,15 @@ class TabletWriter:
         return Pacer(environment.runtime, environment.options.slice_seconds)
 
     @switches
-    def commit_or_delete(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
+    def commit_or_delete(
+        self, mutations: Sequence[RowMutation], ranges_deleted: int = -1, holds_each: bool = True
+    ) -> CheckedWrite:
         """As commit(); deletes go on when the disk is full."""
         try:
-            return self.commit(mutations, ranges_deleted)
+            return self.commit(mutations, ranges_deleted, holds_each)
         except OutOfSpace:
-            return self._in_last_room(mutations, partial(self.commit, ranges_deleted=ranges_deleted))
+            again = partial(self.commit, ranges_deleted=ranges_deleted, holds_each=holds_each)
+            return self._in_last_room(mutations, again)
 
     @switches
     def _in_last_room(
@@ -135,20 +154,29 @@ class TabletWriter:
         return again(mutations)
 
     @switches
-    def _commit_locked(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
+    def _commit_locked(self, mutations: Sequence[RowMutation], in_parts: bool = False) -> CheckedWrite:
         taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
         try:
-            return self.commit(mutations)
+            return self.commit(mutations, in_parts=in_parts)
         finally:
             self._row_locks.release_all(taken)
 
     @switches
-    def commit(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
-        """The caller holds all rows of the mutations that anybody holds. `ranges_deleted`: the state's, of before the
-        caller read what these are made of; ReadIsOld when it has grown. Waits at the gate. May switch."""
+    def commit(
+        self,
+        mutations: Sequence[RowMutation],
+        ranges_deleted: int = -1,
+        holds_each: bool = True,
+        in_parts: bool = False,
+    ) -> CheckedWrite:
+        """The caller holds all rows of the mutations, or, without `holds_each`, those that anybody holds: then IsHeavy
+        says that it has to. `ranges_deleted`: the state's, of before the caller read what these are made of; ReadIsOld
+        when it has grown. `in_parts`: they are very many or large. Waits at the gate. May switch."""
         enqueue = self._enqueue
-        if _are_many(mutations):
+        if in_parts:
             enqueue = partial(self._enqueue_many, ranges_deleted=ranges_deleted)
+        elif holds_each:
+            enqueue = partial(self._enqueue_any, ranges_deleted=ranges_deleted)
         try:
             self._admit(mutations)
             self._check_as_read(ranges_deleted)
@@ -183,6 +211,16 @@ class TabletWriter:
         return self._queue(self._state.builder.build(mutations, self._state.sequence + 1))
 
     @switches
+    def _enqueue_any(self, mutations: Sequence[RowMutation], ranges_deleted: int) -> CheckedWrite:
+        """As _enqueue(), or by turns with other tasks if they are very many or large. The caller holds every row."""
+        if not _are_many(mutations):
+            try:
+                return self._enqueue(mutations)
+            except IsHeavy:
+                pass  # raised before any switch
+        return self._enqueue_many(mutations, ranges_deleted)
+
+    @switches
     def _enqueue_many(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
         """As _enqueue(), by turns with other tasks before the log's queue. The caller holds every row, and was admitted
         without a switch since."""
@@ -192,7 +230,7 @@ class TabletWriter:
             gate.hold()
             try:
                 check_unchanged_in_parts(mutations, pacer.pause)
-                built = builder.build_in_parts(mutations, sequence + 1, pacer.pause)
+                built = builder.build_in_parts(mutations, sequence + 1, pacer.pause, self._join)
             finally:
                 gate.let_go()
             if state.builder is builder and state.sequence == sequence and not gate.stops_holder:
@@ -202,6 +240,13 @@ class TabletWriter:
                 return built
             self._admit(mutations)  # the schema was changed, or the tablet is about to leave
             self._check_as_read(ranges_deleted)
+
+    @switches
+    def _join(self, pieces: Sequence[bytes]) -> bytes:
+        """The join of many bytes lets other threads run."""
+        if sum(map(len, pieces)) <= _JOINED_AT_ONCE_BYTES:
+            return b"".join(pieces)
+        return self._state.environment.runtime.offload("join", b"".join, pieces)
 
     @switches
     def _queue(self, built: CheckedWrite) -> CheckedWrite:

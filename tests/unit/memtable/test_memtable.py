@@ -171,3 +171,15 @@ def test_very_many_pairs_of_one_call_are_as_those_of_many_calls(seed: int) -> No
     assert (one.cells, one.bytes_used, one.first_sequence) == (many.cells, many.bytes_used, many.first_sequence)
     if not before:  # of keys that come again with another value, the first call's checksum is of the old one
         assert not any(one.changed())
+
+
+def test_the_check_for_changes_pauses_by_bytes_too() -> None:
+    """1,000 cells of 64 KiB, put at once, are not looked at in one stretch."""
+    memtable = Memtable()
+    pairs = [(b"%05d" % number + bytes(18), bytes(64 << 10)) for number in range(100)]
+    memtable.add(pairs, 1, checksum_of(pairs))
+    found = list(memtable.changed())
+    assert found.count(True) == 0
+    assert len(found) >= 3
+    memtable.add([(b"x" + bytes(18), b"v")], 2, 7)
+    assert list(memtable.changed())[-1] is True

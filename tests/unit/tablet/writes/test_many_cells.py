@@ -15,17 +15,27 @@ from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.read import ReadSpec
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
-from hbtable.tablet.writes import prepared, writing
+from hbtable.tablet.writes import apply, prepared, writing
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 COLUMNS = 2000
 """More than are built between two pauses."""
 
 
-@pytest.fixture(autouse=True, params=[20, 20_000], ids=["in a memtable of their own", "in that of the tablet"])
+@pytest.fixture(
+    autouse=True,
+    params=[(20, False), (20_000, False), (20_000, True)],
+    ids=["in a memtable of their own", "in that of the tablet", "by their bytes"],
+)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
-    monkeypatch.setattr(prepared, "ADDED_AT_ONCE", request.param)
+    added_at_once, by_bytes = request.param
+    monkeypatch.setattr(prepared, "ADDED_AT_ONCE", added_at_once)
+    if by_bytes:  # it shows when the write is built
+        monkeypatch.setattr(apply, "_LARGE_CELL_BYTES", 0)
+        monkeypatch.setattr(apply, "HEAVY_BYTES", 2000)
+        monkeypatch.setattr(writing, "_JOINED_AT_ONCE_BYTES", 0)
+    else:
+        monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
 
 
 FEW = ReadSpec(columns={b"f": frozenset((b"00000", b"00001"))})
@@ -147,6 +157,34 @@ def test_no_increment_is_lost_beside_many(seed: int) -> None:
             assert task.error is None
         assert sorted(answers) == list(range(1, 31))
         assert values(tablet, b"wide") == {**whole(b"v"), b"f:n": (30).to_bytes(8, "big")}
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_increment_is_lost_beside_many_in_several_rows(seed: int) -> None:
+    """Of which the increments hold one, the other or none when it comes."""
+    bench = bench_that_pauses(seed)
+    rows = (b"other", b"wide")
+
+    def main() -> None:
+        tablet = bench.open()
+        answers: dict[bytes, list[int]] = {row: [] for row in rows}
+
+        def count(row: bytes) -> None:
+            for _ in range(10):
+                answers[row].append(tablet.increment(row, b"f", b"n", 1))
+                bench.runtime.sleep(0)
+
+        tasks = [bench.runtime.spawn(count, row) for row in rows]
+        for _ in range(2):
+            tasks.append(bench.runtime.spawn(lambda: tablet.mutate([wide(b"v", row=row) for row in rows])))
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        for row in rows:
+            assert sorted(answers[row]) == list(range(1, 11))
+            assert values(tablet, row) == {**whole(b"v"), b"f:n": (10).to_bytes(8, "big")}
 
     bench.run(main)
 
@@ -302,7 +340,7 @@ def test_parts_make_the_same_bytes(count: int) -> None:
     pairs = [(b"key%d" % number, b"v" * (number % 50)) for number in range(count)]
     pauses: list[None] = []
     pause = lambda: pauses.append(None)  # noqa: E731
-    assert encode_record_in_parts(1, 2, 3, 4, pairs, pause) == encode_record(1, 2, 3, 4, pairs)
+    assert b"".join(encode_record_in_parts(1, 2, 3, 4, pairs, pause)) == encode_record(1, 2, 3, 4, pairs)
     assert checksum_in_parts(pairs, pause) == checksum_of(pairs)
     mutation = RowMutation(b"r", [(PUT, b"f", key, SERVER_TIME, value) for key, value in pairs], True, 5)
     assert checksum_of_mutation_in_parts(mutation, pause) == checksum_of_mutation(mutation)
