@@ -14,6 +14,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogBroken
 from hbtable.errors import HbtableError, LockLost, OutOfSpace
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ class Hedge(Generic[T]):
                         if tries > self._pace.quick_tries:
                             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                         self._running += 1
-                        self._runtime.spawn(self._try, tries, name="commit-log-try")
+                        spawn_counted(self._runtime, self._try, tries, name="commit-log-try")
                     wake_at = min(self._next_at, give_up_at)
                 self._woken.clear()
                 self._woken.wait(wake_at - now)

@@ -17,6 +17,10 @@ class CommitLog(Protocol):
     def size_bytes(self) -> int:
         """The size of all that recovery would read."""
 
+    @property
+    def broken(self) -> str:
+        """The reason why nothing is committed any more until this server is restarted, for people; "": all is well."""
+
     @switches
     def commit(
         self,

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, final
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.supervision import supervise
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 
@@ -96,7 +97,7 @@ class MemoryWatch:
         )
 
     def start(self) -> None:
-        self._task = self._runtime.spawn(self._watch, name="memory watch")
+        self._task = supervise(self._runtime, self._watch, name="memory watch")
 
     @switches
     def stop(self) -> None:

@@ -152,8 +152,10 @@ class SingleServer:
         restore_scanners(self.gateway, self._fs, SCANNERS_FILE)
         self.gateway.start(options.host)
         self._folder.set_address(f"{options.host}:{self.gateway.port}")
-        clock = cluster.server.shared.wall.refused_jump
-        self._status = ProcessStatus(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
+        clock, broken = cluster.server.shared.wall.refused_jump, cluster.server.broken
+        self._status = ProcessStatus(
+            self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock, broken=broken
+        )
         access = page_access(self.security, self.gateway.administers)
         slow, damage = self.gateway.slow.newest_first, cluster.server.damage
         self._status.open(options.host, options.http_port, slow, damage, access)

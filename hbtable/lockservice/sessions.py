@@ -15,6 +15,7 @@ from hbtable.errors import AlreadyExists, Conflict, FileNotFound, HbtableError, 
 from hbtable.lockservice.files import FileStore, check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 _NUMBERS_AT_ONCE: Final = 1000
@@ -136,7 +137,7 @@ class SessionTable:
         for watch in self._watches:
             if not watch.due and (watch.folder == "/" or path.startswith(f"{watch.folder}/")):
                 watch.due = True
-                watch.session.runtime.spawn(watch.call, name=f"watch {watch.folder}")
+                spawn_counted(watch.session.runtime, watch.call, name=f"watch {watch.folder}")
 
 
 @final

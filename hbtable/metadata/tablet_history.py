@@ -24,7 +24,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.model.tablet_event import ORDER, TabletEvent
 from hbtable.rpc.services import TabletService
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.supervision import supervise
+from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class TabletHistory:
         self.stopped = True
         if not self._waiting:
             return
-        task = self._runtime.spawn(self._write_last, name="last events of tablets")
+        task = spawn_counted(self._runtime, self._write_last, name="last events of tablets")
         if not task.join(_STOP_SECONDS):
             task.kill()
             log.info("the last events of tablets are not noted: no answer within %g s", _STOP_SECONDS)

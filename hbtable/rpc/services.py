@@ -150,7 +150,8 @@ class TabletAdmin(Service):
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def task_deaths(self) -> list[str]:
-        """A message for each background task of its process that ever died of a bug, for people."""
+        """A message for each background task of its process that ever died of a bug, and for a commit log that broke,
+        for people."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def ping(self) -> None:

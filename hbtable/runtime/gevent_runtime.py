@@ -27,7 +27,7 @@ from gevent.lock import Semaphore
 from hbtable.runtime.conversation import Conversation
 from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
-from hbtable.runtime.supervision import TaskDeaths
+from hbtable.runtime.supervision import TaskDeaths, spawn_counted
 from hbtable.runtime.thread_waker import GeventThreadWaker
 from hbtable.runtime.worker_process import WorkerProcesses
 from hbtable.runtime.workers import ThreadPool
@@ -229,7 +229,7 @@ class GeventRuntime:
         return GeventLock()
 
     def waker(self, answer: Callable[[], object]) -> ThreadWaker:
-        return GeventThreadWaker(answer)
+        return GeventThreadWaker(partial(spawn_counted, self, answer, name="woken by a thread"))
 
     @switches
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:

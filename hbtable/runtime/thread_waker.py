@@ -7,21 +7,20 @@ it makes another answer follow.
 from collections.abc import Callable
 from typing import final
 
-import gevent
 from gevent.hub import get_hub
 
 
 @final
 class GeventThreadWaker:
-    """Implements runtime.interface.ThreadWaker. Made in the hub's thread."""
+    """Implements runtime.interface.ThreadWaker. Made in the hub's thread. `begin` starts the answer as a task, and does
+    not switch."""
 
-    __slots__ = ("_answer", "_wake")
+    __slots__ = ("_wake",)
 
-    def __init__(self, answer: Callable[[], object]) -> None:
-        self._answer = answer
+    def __init__(self, begin: Callable[[], object]) -> None:
         # Not counted as work: a hub whose tasks all wait for each other still ends with gevent's LoopExit.
         self._wake = get_hub().loop.async_(ref=False)
-        self._wake.start(self._answer_in_a_task)
+        self._wake.start(begin)
 
     def wake(self) -> None:
         try:
@@ -32,6 +31,3 @@ class GeventThreadWaker:
     def close(self) -> None:
         self._wake.stop()
         self._wake.close()
-
-    def _answer_in_a_task(self) -> None:
-        gevent.spawn_raw(self._answer)

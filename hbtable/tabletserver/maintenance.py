@@ -15,7 +15,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import supervise
+from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
@@ -209,7 +209,7 @@ class Maintenance:
         if now - self._rolled_at >= due_seconds:
             self._rolled_at = now
             if self._log.size_bytes > self._rolled_bytes + least_bytes:
-                self._runtime.spawn(self._roll, name="log-roll")
+                spawn_counted(self._runtime, self._roll, name="log-roll")
 
     @switches
     def _roll(self) -> None:
@@ -282,7 +282,7 @@ class Maintenance:
     def _start(self, decision: Decision) -> bool:
         self._busy[decision.tablet_id] = decision
         kind = type(decision).__name__.lower()
-        self._jobs[decision.tablet_id] = self._runtime.spawn(self._run, decision, kind, name=kind)
+        self._jobs[decision.tablet_id] = spawn_counted(self._runtime, self._run, decision, kind, name=kind)
         return True
 
     @switches
@@ -309,6 +309,9 @@ class Maintenance:
             if tablet_id in self._tablets and not self._stopping:
                 log.warning("tablet %d: %s failed and is tried again later: %s", tablet_id, kind, error)
             self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
+        except Exception:  # a bug, which would come again at once and for ever
+            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
+            raise
         finally:
             del self._busy[tablet_id]
             del self._jobs[tablet_id]

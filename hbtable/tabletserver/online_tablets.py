@@ -32,6 +32,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, USER_LEVEL, LogRef, TabletRecord, level
 from hbtable.model.tablet_event import LEFT, SERVED, SPLIT
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
@@ -215,7 +216,7 @@ class OnlineTablets:
             del self.tablets[record.tablet_id]
             log.warning("tablet %d: has another owner, this server stops serving it", record.tablet_id)
             # Later, because the caller may be one of the tablet's own commits, for which a close would wait.
-            self._runtime.spawn(tablet.close, name="abandon")
+            spawn_counted(self._runtime, tablet.close, name="abandon")
 
     def end(self) -> None:
         """Serves nothing any more, without a flush: the tablets are recovered from this server's log by others. Does

@@ -168,7 +168,7 @@ class TabletServerRole:
             merging,
             self.commit_log.roll,
             self._membership.master_epoch,
-            self._runtime.deaths.ever,
+            lambda: [*self._runtime.deaths.ever(), *self.broken()],
         )
 
     def _make_online_tablets(self, catalog: Catalog, check: Callable[[], None]) -> OnlineTablets:
@@ -208,6 +208,11 @@ class TabletServerRole:
             "How far the recorded time of a tablet is ahead of the clock, of the one that is ahead most.",
             lambda: max((tablet.clock_ahead_millis for tablet in tablets.values()), default=0) / 1000,
         )
+        registry.gauge(
+            "hbtable_log_broken",
+            "1 since the commit log failed: nothing is written until this process is started again.",
+            lambda: float(bool(self.commit_log.broken)),
+        )
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
     @switches
@@ -225,6 +230,11 @@ class TabletServerRole:
         """Ends serving at once, and flushes nothing: the process must end, and others recover the tablets from its log.
         Does not switch. Idempotent."""
         self._online_tablets.end()
+
+    def broken(self) -> list[str]:
+        """The reason why this server takes no writes until it is started again, if there is one, for people. Does not
+        switch."""
+        return [reason] if (reason := self.commit_log.broken) else []
 
     def damage(self) -> list[str]:
         """A message about each damaged file that its tablets have met."""

@@ -168,7 +168,7 @@ PLANTED = {
     "poisonous": (Patch(Quarantine, "held", lambda self: frozenset()),),
     "overtaken": (Patch(Spreading, "spread_again", lambda self, layout, spread, checksums: (spread, checksums)),),
     "interrupted": (Patch(Portal, "_submit", _through_a_gate),),
-    "unseen": (Patch(TaskDeaths, "died", lambda self, name, error: None),),
+    "unseen": (Patch(TaskDeaths, "died", lambda self, name, error, again=True: None),),
     "overwritten": (Patch(DataFolder, "_is_other_text", lambda self: False),),
 }
 

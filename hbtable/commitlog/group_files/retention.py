@@ -11,6 +11,7 @@ from hbtable.commitlog.deleting import delete_oldest_first
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 
 _FILE_COST_BYTES: Final = 64 << 10
 """The least that a file counts for: to recovery a small one costs a request, as much as this."""
@@ -69,4 +70,6 @@ class GroupRetention:
         self._deleted_before = lsn
         gone = sorted(file for file in self._files if file[0] < lsn)
         self._files = [file for file in self._files if file[0] >= lsn]
-        self._runtime.spawn(delete_oldest_first, self._fs, [path for _, path in gone], name="commit-log-delete")
+        spawn_counted(
+            self._runtime, delete_oldest_first, self._fs, [path for _, path in gone], name="commit-log-delete"
+        )

@@ -33,6 +33,7 @@ from hbtable.errors import AlreadyExists, HbtableError, MemoryDamaged, OutOfSpac
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -176,7 +177,7 @@ class FileGroupLog(TabletNeeds):
         left = self._begun + self._options.gather_seconds - self._runtime.clock_seconds()
         if left > 0 and not self._alarm:
             self._alarm = True
-            self._runtime.spawn(self._ring, left, name="commit-log-gather")
+            spawn_counted(self._runtime, self._ring, left, name="commit-log-gather")
         return left > 0
 
     @switches
@@ -205,7 +206,7 @@ class FileGroupLog(TabletNeeds):
         content = encode_group_file(header, batch.payload())
         group = _Group(batch, self._lsn, content, self._retention.oldest, self._begun)
         self._under_way[group.lsn] = group
-        self._runtime.spawn(self._carry, group, self._round, name="commit-log")
+        spawn_counted(self._runtime, self._carry, group, self._round, name="commit-log")
         return group
 
     @switches
@@ -275,6 +276,11 @@ class FileGroupLog(TabletNeeds):
     @property
     def size_bytes(self) -> int:
         return self._retention.size_bytes
+
+    @property
+    def broken(self) -> str:
+        """As CommitLog.broken."""
+        return self._state.reason
 
     def newest_file(self) -> str:
         """As WatchedLog.newest_file."""

@@ -8,6 +8,7 @@ from typing import final
 
 from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 
@@ -36,7 +37,7 @@ class BackgroundSync:
         if self._appender.offset >= self.point_bytes:
             self.point_bytes = self._appender.offset + self._every_bytes
             if self._task is None:
-                self._task = self._runtime.spawn(self._run, name="commit-log-sync")
+                self._task = spawn_counted(self._runtime, self._run, name="commit-log-sync")
 
     @switches
     def join(self) -> None:

@@ -33,6 +33,7 @@ from hbtable.errors import HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ class FailoverAppender:
             finally:
                 answered.set()
 
-        task = self._runtime.spawn(write, name="commit-log-sync")
+        task = spawn_counted(self._runtime, write, name="commit-log-sync")
         if answered.wait(self._options.hedge_seconds) and not errors:
             return True
         self._leave(file, task)
@@ -211,7 +212,7 @@ class FailoverAppender:
             file = self._fs.create(path)
         except HbtableError:
             self._ledger.stray(number, path)  # it may be there all the same, now or later
-            self._runtime.spawn(seal_segment, self._runtime, self._fs, path, name="commit-log-close")
+            spawn_counted(self._runtime, seal_segment, self._runtime, self._fs, path, name="commit-log-close")
             raise
         begun = _Begun(number, file, len(header) + len(group))
         try:
@@ -234,4 +235,4 @@ class FailoverAppender:
         self._leave_behind(file, writing)
 
     def _leave_behind(self, file: AppendFile, writing: Task | None) -> None:
-        self._runtime.spawn(end_segment, self._runtime, self._fs, file, writing, name="commit-log-close")
+        spawn_counted(self._runtime, end_segment, self._runtime, self._fs, file, writing, name="commit-log-close")

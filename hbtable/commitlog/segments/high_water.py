@@ -24,6 +24,7 @@ from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption, FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -150,7 +151,7 @@ class HighWaterWriter:
         """Something was synced. Does not switch. Hot."""
         if not self._under_way and self._period > 0:
             self._under_way = True
-            self._runtime.spawn(self._work, name="commit-log-high-water")
+            spawn_counted(self._runtime, self._work, name="commit-log-high-water")
 
     @switches
     def _work(self) -> None:

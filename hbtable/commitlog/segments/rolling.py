@@ -25,6 +25,7 @@ from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -171,7 +172,7 @@ class SegmentRoller:
             return
         # After that sync: were a file gone first, recovery after a crash would take it for a lost one.
         gone = self._ledger.drop_before(oldest)
-        self._runtime.spawn(delete_oldest_first, self._fs, gone, name="commit-log-delete")
+        spawn_counted(self._runtime, delete_oldest_first, self._fs, gone, name="commit-log-delete")
 
     @switches
     def end_cleanly(self) -> None:

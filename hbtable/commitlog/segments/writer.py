@@ -40,6 +40,7 @@ from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageF
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Histogram, Registry
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -196,7 +197,7 @@ class LogWriter(TabletNeeds):
             if not isinstance(error, HbtableError):
                 logger.exception("a commit to the log failed in an unforeseen way")
         except BaseException:  # killed
-            self._runtime.spawn(self._work, batch if appended else None, name="commit-log")
+            spawn_counted(self._runtime, self._work, batch if appended else None, name="commit-log")
             raise
         self._busy = False
         self._start_if_needed()
@@ -210,7 +211,7 @@ class LogWriter(TabletNeeds):
     def _start(self) -> None:
         if not self._busy:
             self._busy = True
-            self._runtime.spawn(self._work, name="commit-log")
+            spawn_counted(self._runtime, self._work, name="commit-log")
 
     def _start_if_needed(self) -> None:
         closing = self._state.closing and not self._state.closed.is_set()
@@ -350,6 +351,11 @@ class LogWriter(TabletNeeds):
     @property
     def size_bytes(self) -> int:
         return self._segments.size_bytes
+
+    @property
+    def broken(self) -> str:
+        """As CommitLog.broken."""
+        return self._state.reason
 
     def _plan_release(self) -> None:
         if self._segments.releasable() and not self._state.reason and not self._state.closing:

@@ -15,6 +15,7 @@ from hbtable.fs.hdfs.errors import sync_error
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -132,7 +133,7 @@ class NativeAppendFile:
         if not self._failed:
             completed = self._fs.runtime.event()
             self._fs.completing[self.path] = completed
-            self._fs.runtime.spawn(self._complete, name=f"complete {self.path}")
+            spawn_counted(self._fs.runtime, self._complete, name="hdfs-complete")
 
     @switches
     def _complete(self) -> None:

@@ -15,6 +15,7 @@ from hbtable.hbase.conversion import shown
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.tablet import owners
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
@@ -87,4 +88,4 @@ class AdminCompactionCalls:
             except HbtableError as error:
                 _LOG.warning("a compaction %s that a client asked for failed: %s", what, error)
 
-        self._runtime.spawn(run, name="compaction-asked-for")
+        spawn_counted(self._runtime, run, name="compaction-asked-for")

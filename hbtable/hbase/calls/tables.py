@@ -23,6 +23,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
@@ -150,7 +151,9 @@ class TableAdminCalls:
     @switches
     def _compact(self, target: bytes | None, major: bool) -> None:
         """All tablets at once in the background; a major compaction of a small table is done on return."""
-        task = self._runtime.spawn(self._compact_all, self._tablets_of(target), major, name="compaction-asked-for")
+        task = spawn_counted(
+            self._runtime, self._compact_all, self._tablets_of(target), major, name="compaction-asked-for"
+        )
         if major:
             task.join(self._compaction_wait_seconds)
 

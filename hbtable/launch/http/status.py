@@ -34,8 +34,10 @@ class ProcessStatus:
         is_lost: Callable[[], bool] = lambda: False,
         clock: Callable[[], str] = lambda: "",
         unreachable: Callable[[], list[str]] = list,
+        broken: Callable[[], list[str]] = list,
     ) -> None:
-        """`clock`: what is wrong with the wall clock; "": nothing. `unreachable`: who reaches whom no more."""
+        """`clock`: what is wrong with the wall clock; "": nothing. `unreachable`: who reaches whom no more. `broken`:
+        why nothing can be written until this process is started again."""
         self._runtime = runtime
         self._registry = registry
         self._metrics = MetricsPage(runtime, registry)
@@ -43,6 +45,7 @@ class ProcessStatus:
         self._is_lost = is_lost
         self._clock = clock
         self._unreachable = unreachable
+        self._broken = broken
         self._hub_lag = HubLag(runtime, registry)
         self._hub_turns = HubTurns(registry)
         self._cycle_collector = CycleCollector(runtime)
@@ -66,7 +69,7 @@ class ProcessStatus:
         )
         self._registry.gauge(
             "hbtable_task_deaths",
-            "How often a background task died of a bug and was started again.",
+            "How often a background task died of a bug.",
             lambda: float(self._runtime.deaths.total),
         )
         self._hub_lag.start()
@@ -85,7 +88,8 @@ class ProcessStatus:
         elif not self._session.valid():
             reasons.append("the lock service cannot be reached")
         jump = self._clock()
-        return [*reasons, *([jump] if jump else []), *self._unreachable(), *self._runtime.deaths.recent()]
+        clock = [jump] if jump else []
+        return [*reasons, *clock, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
         """Not ready from now on."""

@@ -28,6 +28,7 @@ from hbtable.errors import Corruption, HbtableError, LockLost, OutOfSpace, Unava
 from hbtable.fs.interface import FileSystem
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -193,7 +194,7 @@ class _Round:
                 return
             self._asked_at[worker] = now
             self._given_at.setdefault(number, []).append(now)
-            self._sorting.runtime.spawn(self._sort, worker, number, now, name="sort part")
+            spawn_counted(self._sorting.runtime, self._sort, worker, number, now, name="sort part")
 
     @switches
     def _sort(self, worker: str, number: int, now: float) -> None:

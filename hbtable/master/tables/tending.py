@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError, LockLost
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 _AT_ONCE: Final = 16
@@ -115,7 +116,7 @@ class Tending:
 
     def _spawn(self, name: str, work: Callable[[], Decision]) -> None:
         self._begun[name] = self._runtime.clock_seconds()
-        self._runtime.spawn(self._run, name, work, name="tend")
+        spawn_counted(self._runtime, self._run, name, work, name="tend")
 
     @switches
     def _run(self, name: str, work: Callable[[], Decision]) -> None:

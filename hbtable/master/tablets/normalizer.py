@@ -36,7 +36,7 @@ from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord, owners
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import supervise
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Normalizer:
         names = None if everything else self._asked
         if everything or names:
             self._asked, self._asked_for_all, self._working = set(), False, True
-            self._task = supervise(self._runtime, lambda: self._work(names), name="normalizer")
+            self._task = spawn_counted(self._runtime, self._work, names, name="normalizer")
 
     @switches
     def stop(self) -> None:

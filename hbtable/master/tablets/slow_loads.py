@@ -14,6 +14,7 @@ from typing import Final, final
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 WAIT_SECONDS: Final = 5.0
@@ -49,7 +50,7 @@ class SlowLoads:
                     self._note(failed)
                     self.on_end()
 
-        task = self._runtime.spawn(copy_context().run, work, name="load")
+        task = spawn_counted(self._runtime, copy_context().run, work, name="load")
         if not task.join(WAIT_SECONDS if len(self._left) < _MOST else None):
             self._left[record.tablet_id] = record, task
             raise Unavailable(f"{record.owner} has been at it for {WAIT_SECONDS:g} s, and goes on")

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from hbtable.runtime.supervision import SHOWN_SECONDS, supervise
+from hbtable.errors import Unavailable
+from hbtable.runtime.supervision import SHOWN_SECONDS, spawn_counted, supervise
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.planted_bugs import is_found
 
@@ -86,6 +87,27 @@ def test_one_that_ends_or_is_killed_stays_so(runtime: SimulatedRuntime) -> None:
     assert runtime.run(watch) == 2
     assert not runtime.deaths.total
     assert runtime.deaths.ever() == []
+
+
+def test_one_piece_of_work_that_dies_is_counted_and_what_it_foresaw_is_not(
+    runtime: SimulatedRuntime, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(error: Exception) -> None:
+        raise error
+
+    def watch() -> None:
+        for number in range(2):
+            task = spawn_counted(runtime, fail, IndexError(f"number {number}"), name="flush")
+            assert task.join(5.0)
+            assert isinstance(task.error, IndexError)
+        assert spawn_counted(runtime, fail, Unavailable("not now"), name="roll").join(5.0)
+
+    with caplog.at_level(logging.CRITICAL):
+        runtime.run(watch)
+    assert runtime.deaths.total == 2
+    assert runtime.deaths.recent() == ["background task 'flush' died of IndexError: number 1; the log says more"]
+    (ever,) = runtime.deaths.ever()
+    assert ever.endswith("(2 times, 0 s ago the last time); the log says more")
 
 
 def test_the_planted_bug_is_found() -> None:
