@@ -10,6 +10,7 @@ A line is lost if the process is killed before the thread has written it. Who en
 
 import logging
 import os
+import select
 import threading
 from collections import deque
 from typing import Final, final
@@ -74,8 +75,11 @@ class LogLines(logging.Handler):
     def _write(self, data: bytes) -> None:
         try:
             while data:
-                data = data[os.write(self._descriptor, data) :]
-        except OSError:  # closed, or a full disk: there is no other place to tell it
+                try:
+                    data = data[os.write(self._descriptor, data) :]
+                except BlockingIOError:  # another process that has this pipe or terminal made it so
+                    select.select([], [self._descriptor], [])
+        except (OSError, MemoryError):  # closed, or a full disk: there is no other place to tell it
             with self._changed:
                 self.dropped += data.count(b"\n")
 

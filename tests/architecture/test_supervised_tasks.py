@@ -19,6 +19,20 @@ HEARD = {
 }
 """Files that may begin a task by spawn(), and what becomes of its errors."""
 
+THREADS = {
+    "runtime/native_threads.py": "makes those of others",
+    "runtime/workers.py": "raises what a job died of in the task that asked for it",
+    "runtime/portal.py": "raises what a call died of in the thread that made it",
+    "runtime/conversation.py": "ends a worker process, which its pool replaces",
+    "lockservice/zookeeper/keeper.py": "counts it and goes on; the lease ends if it comes again and again",
+    "lockservice/zookeeper/watches.py": "counts it and goes on",
+    "lockservice/zookeeper/connection.py": "ends the client of a session that is over",
+    "launch/log_lines.py": "counts the lines that are lost by it",
+    "launch/closing.py": "raises it in the thread that closes",
+    "launch/roles/watchdog.py": "ends the process",
+}
+"""Files that begin threads, and what becomes of a bug in one."""
+
 
 def spawned(tree: ast.Module) -> list[tuple[str, ast.FunctionDef]]:
     """Methods handed to spawn() or spawn_counted(), by the name of class and method."""
@@ -66,6 +80,20 @@ def test_every_task_that_lives_on_is_supervised() -> None:
 
 def test_the_deaths_of_all_others_are_counted() -> None:
     assert {str(path.relative_to(PRODUCT)) for path in SOURCES if uncounted(path.read_text())} == set(HEARD)
+
+
+def begins_a_thread(text: str) -> bool:
+    calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    names = {
+        function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "") for function in calls
+    }
+    return bool(names & {"Thread", "NativeThread", "start_new_thread"})
+
+
+def test_it_is_known_what_becomes_of_a_bug_in_a_thread() -> None:
+    assert {str(path.relative_to(PRODUCT)) for path in SOURCES if begins_a_thread(path.read_text())} == set(THREADS)
+    assert begins_a_thread("threading.Thread(target=work).start()")
+    assert not begins_a_thread("thread = threading.current_thread()")
 
 
 @pytest.mark.parametrize("waiting", ["self.runtime.sleep(1.0)", "self.wake.wait()"])

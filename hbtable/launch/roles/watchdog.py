@@ -92,7 +92,7 @@ class Watchdog:
     def watch(self, session: Session) -> None:
         """Ends the process as soon as the session is over, or the hub hangs, until release()."""
         supervise(self._runtime, self._beat, name="watchdog")
-        thread = threading.Thread(target=self._watch, args=(session,), name="hbtable watchdog", daemon=True)
+        thread = threading.Thread(target=self._guard, args=(session,), name="hbtable watchdog", daemon=True)
         thread.start()
 
     def release(self) -> None:
@@ -104,6 +104,12 @@ class Watchdog:
         if not self._released.is_set():
             _last_words(f"{why}; stopping\n")
             self._end(LOST)
+
+    def _guard(self, session: Session) -> None:
+        try:
+            self._watch(session)
+        except Exception as error:  # noqa: BLE001  a bug: nobody would end this process any more when it must
+            self.lost(f"the watchdog died of {type(error).__name__}: {error}")
 
     def _watch(self, session: Session) -> None:
         beats = looks = stranded = 0

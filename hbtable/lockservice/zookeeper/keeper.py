@@ -62,7 +62,10 @@ class LeaseKeeper:
         root: str,
         timeout_seconds: float,
         clock: Callable[[], float],
+        died: Callable[[str, Exception], None],
     ) -> None:
+        """`died` hears of a bug (runtime.interface.Deaths). If it comes again and again, the lease ends."""
+        self._died = died
         self._connection = connection
         self._lease = lease
         self._held = held
@@ -90,6 +93,9 @@ class LeaseKeeper:
                     self._connection.cut()
             except LockLost:
                 break
+            except Exception as error:
+                log.critical("the lease was not confirmed because of a bug; it is tried again", exc_info=error)
+                self._died("lease", error)
             if not self._lease.over():
                 pause = self._timeout_seconds / _ROUNDS_PER_SESSION
                 self._wake.wait(pause if self._connection.connected else min(pause, _LOOK_SECONDS))

@@ -146,8 +146,8 @@ class ZooKeeperSession:
         self._held = HeldLocks()
         self._connection = connection = ZooKeeperConnection(hosts, granted, lease, clock, access.credentials)
         self._acl = access.acl
-        self._keeper = LeaseKeeper(connection, lease, self._held, root, timeout_seconds, clock)
-        self._watches = Watches(connection, lease, clock, options.call_seconds)
+        self._keeper = LeaseKeeper(connection, lease, self._held, root, timeout_seconds, clock, runtime.deaths.died)
+        self._watches = Watches(connection, lease, clock, options.call_seconds, runtime.deaths.died)
         self._changes = Changes(
             connection,
             granted.credentials.session,

@@ -18,6 +18,7 @@ from hbtable.switches import switches
 log = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 0.1
+_AFTER_BUG_SECONDS: Final = 5.0
 
 
 @final
@@ -40,8 +41,15 @@ class Watches:
     """Owns a thread, from the first watch to the end of the session."""
 
     def __init__(
-        self, connection: ZooKeeperConnection, lease: Lease, clock: Callable[[], float], call_seconds: float
+        self,
+        connection: ZooKeeperConnection,
+        lease: Lease,
+        clock: Callable[[], float],
+        call_seconds: float,
+        died: Callable[[str, Exception], None],
     ) -> None:
+        """`died` hears of a bug (runtime.interface.Deaths): without this thread nobody hears of a change any more."""
+        self._died = died
         self._connection = connection
         self._lease = lease
         self._clock = clock
@@ -84,10 +92,20 @@ class Watches:
             return
         except (Unavailable, Doubtful) as error:
             log.debug("%s could not be watched again yet: %s", watched.node, error)
-            watched.fired = True
-            threading.Timer(_AGAIN_SECONDS, self._wake.set).start()
+            self._renew_later(watched, _AGAIN_SECONDS)
+            return
+        except Exception as error:
+            log.critical("the watch of %s died, and is begun again", watched.node, exc_info=error)
+            self._died("watches", error)
+            self._renew_later(watched, _AFTER_BUG_SECONDS)
             return
         watched.notify()
+
+    def _renew_later(self, watched: _Watched, seconds: float) -> None:
+        watched.fired = True
+        timer = threading.Timer(seconds, self._wake.set)
+        timer.daemon = True
+        timer.start()
 
     @switches
     def _arm(self, watched: _Watched, by: float) -> None:

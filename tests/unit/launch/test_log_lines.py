@@ -70,3 +70,24 @@ def test_a_closed_stderr_drops_and_counts() -> None:
     logger_of(lines).info("nobody")
     eventually(lambda: lines.dropped == 1, 60, "the line is counted")
     os.close(writing)
+
+
+def test_a_pipe_that_does_not_block_loses_no_line(pipe: tuple[int, int]) -> None:
+    """Who shares a pipe or a terminal with others may have made it so for all of them."""
+    os.set_blocking(pipe[1], False)
+    lines = LogLines(pipe[1])
+    logger = logger_of(lines)
+    for number in range(4000):
+        logger.info("line %06d, longer than what the pipe takes", number)
+    heard = bytearray()
+    os.set_blocking(pipe[0], False)
+
+    def all_heard() -> bool:
+        try:
+            heard.extend(os.read(pipe[0], 1 << 16))
+        except BlockingIOError:
+            pass
+        return b"line 003999" in heard
+
+    eventually(all_heard, 60, "all lines")
+    assert lines.dropped == 0
