@@ -141,6 +141,10 @@ class Overloaded(Unavailable):
     """Too many requests wait already: this one was not begun. The same server may take it a moment later."""
 
 
+class Throttled(Unavailable):
+    """A quota is used up for now: the call was not begun. The message says when it is worth another try."""
+
+
 class OutOfSpace(Unavailable):
     """The file system has no room: the write was refused or not acknowledged. Reads go on."""
 

@@ -374,6 +374,22 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
   void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  /** At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many seconds, on each
+   * tablet server or with `cluster` on all together, for calls of this user, for this namespace or table, or with
+   * `every_server` for all calls. 0: no limit, without a type of no type. InvalidRequest, LimitExceeded. Older releases
+   * do not know the call. */
+  void adminSetThrottle(1: string user, 2: binary namespaceName, 3: binary table, 4: bool everyServer,
+    5: string throttleType, 6: i64 limit, 7: i64 seconds, 8: bool cluster) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Whether this user's calls count for no throttle but his own. InvalidRequest, LimitExceeded. Older releases do not
+   * know the call. */
+  void adminSetQuotaExemption(1: string user, 2: bool exempt) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Whether throttles are in force from now on; whether they were before. Older releases do not know the call. */
+  bool adminSetThrottling(1: bool on) throws (1: IOError io)
+  /** Whether they are now. Older releases do not know the call. */
+  bool adminThrottlingEnabled() throws (1: IOError io)
+  /** Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`, `seconds`
+   * and `scope`, or `exempt`. Older releases do not know the call. */
+  list<map<string, string>> adminQuotas() throws (1: IOError io)
   /** Begins a new file of the log. The one before it is deleted as soon as no tablet needs it. Of each of these
    * servers, as adminServers takes them; of none: of all that live. */
   void adminRollLog(1: list<binary> servers) throws (1: IOError io, 2: IllegalArgument ia)

@@ -67,5 +67,21 @@ service MasterService {
    * spread evenly. Older releases do not know the call. */
   string balancer_rests() throws (1: tabletserver.RpcError error),
   /** Nothing: that it is answered says that the master can be reached. */
-  void ping_master() throws (1: tabletserver.RpcError error)
+  void ping_master() throws (1: tabletserver.RpcError error),
+  /** At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many seconds, on each
+   * tablet server or with `cluster` on all together, for calls of this user, for this namespace or table, or with
+   * `every_server` for all calls. 0: no limit, without a type of no type. InvalidRequest, LimitExceeded. Older releases
+   * do not know the call. */
+  void set_throttle(1: string user, 2: binary namespaceName, 3: binary table, 4: bool everyServer,
+    5: string throttleType, 6: i64 limit, 7: i64 seconds, 8: bool cluster) throws (1: tabletserver.RpcError error),
+  /** Whether this user's calls count for no throttle but his own. InvalidRequest, LimitExceeded. Older releases do not
+   * know the call. */
+  void set_quota_exemption(1: string user, 2: bool exempt) throws (1: tabletserver.RpcError error),
+  /** Whether throttles are in force from now on; whether they were before. Older releases do not know the call. */
+  bool set_throttling(1: bool on) throws (1: tabletserver.RpcError error),
+  /** Whether they are now. Older releases do not know the call. */
+  bool throttling_enabled() throws (1: tabletserver.RpcError error),
+  /** Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`, `seconds`
+   * and `scope`, or `exempt`. Older releases do not know the call. */
+  list<map<string, string>> quotas() throws (1: tabletserver.RpcError error)
 }

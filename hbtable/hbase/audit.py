@@ -46,7 +46,8 @@ _QUESTIONS: Final = (
     "getTableNamesByPattern getTableNamesByNamespace getNamespaceDescriptor listNamespaceDescriptors "
     "adminTablets adminServers adminStatus adminNamespaces adminNamespace adminCompactionState adminIsOn "
     "adminBalancerEnabled adminTransitions adminDeadServers adminUnknownServers adminTables adminTable "
-    "adminNormalizerEnabled adminDecommissioned adminSlowRequests adminTabletHistory adminGrants adminWhoAmI"
+    "adminNormalizerEnabled adminDecommissioned adminSlowRequests adminTabletHistory adminGrants adminWhoAmI "
+    "adminQuotas adminThrottlingEnabled"
 )
 UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""

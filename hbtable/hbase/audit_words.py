@@ -106,6 +106,10 @@ def _tablet(tablet_id: int) -> About:
     return {"tablet": tablet_id} if tablet_id else {}
 
 
+def _unless_empty(word: str) -> Callable[[Any], About]:
+    return lambda given: {word: shown(given)} if given else {}
+
+
 def _split_rows(rows: list[bytes]) -> About:
     return {"split rows": len(rows)} if rows else {}
 
@@ -149,6 +153,11 @@ ADMIN: Final[Words] = {
     "adminCreateNamespace": ("namespace", "properties"),
     "adminAlterNamespace": ("namespace", "properties"),
     "adminDeleteNamespace": ("namespace",),
+    "adminSetThrottle": tuple(
+        map(_unless_empty, ("user", "namespace", "table", "every server", "type", "limit", "seconds", "cluster"))
+    ),
+    "adminSetQuotaExemption": ("user", "exempt"),
+    "adminSetThrottling": ("on",),
     "adminRollLog": ("servers",),
     "adminCompactionSwitch": ("on", "servers"),
 }

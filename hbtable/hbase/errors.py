@@ -56,6 +56,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.TableExists, HBASE + "TableExistsException", False),
     (errors.StaleLocation, HBASE + "NotServingRegionException", True),
     (errors.Overloaded, HBASE + "CallQueueTooBigException", True),
+    (errors.Throttled, HBASE + "quotas.RpcThrottlingException", True),
     (errors.OutOfSpace, PLAIN, True),
     (errors.Unavailable, PLAIN, True),
     (errors.Conflict, PLAIN, True),

@@ -14,6 +14,7 @@
     /state-number                  how far the cluster has come, as the files say, too (lockservice.state_number)
     /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
     /access/grants                 who may do what (access.grants_record); without it nobody but superusers may anything
+    /access/quotas                 how much users, tables and namespaces may ask for (quotas.quotas_record)
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
 The root tablet's record is metadata.catalog's.
@@ -41,6 +42,7 @@ SPLITS: Final = "/splits"
 MERGES: Final = "/merges"
 ACCESS: Final = "/access"
 GRANTS: Final = f"{ACCESS}/grants"
+QUOTAS: Final = f"{ACCESS}/quotas"
 LOCK_SUFFIX: Final = ".lock"
 _FORMAT: Final = 1
 """Of what servers and masters say of themselves. It was not said before there was a second one to think of."""

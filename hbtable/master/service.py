@@ -14,6 +14,7 @@ from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.normalizer import Normalizer
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
+from hbtable.quotas.settings import Subject
 from hbtable.rpc.services import MasterService
 from hbtable.switches import switches
 
@@ -142,6 +143,44 @@ class MasterCalls(MasterService):
         self._check_master()
         self._tables.decommissions.unmark(server)
         self._request_cycle()
+
+    # ---------------------------------------------------------------- quotas
+
+    @switches
+    def set_throttle(
+        self,
+        user: str = "",
+        namespace_name: bytes = b"",
+        table: bytes = b"",
+        every_server: bool = False,
+        throttle_type: str = "",
+        limit: int = 0,
+        seconds: int = 1,
+        cluster: bool = False,
+    ) -> None:
+        self._check_master()
+        subject = Subject(user, namespace_name, table)
+        self._tables.quotas.set_throttle(subject, every_server, throttle_type, limit, seconds, cluster)
+
+    @switches
+    def set_quota_exemption(self, user: str, exempt: bool) -> None:
+        self._check_master()
+        self._tables.quotas.set_exemption(user, exempt)
+
+    @switches
+    def set_throttling(self, on: bool) -> bool:
+        self._check_master()
+        return self._tables.quotas.set_throttling(on)
+
+    @switches
+    def throttling_enabled(self) -> bool:
+        self._check_master()
+        return self._tables.quotas.throttling()
+
+    @switches
+    def quotas(self) -> list[Mapping[str, str]]:
+        self._check_master()
+        return list(self._tables.quotas.listed())
 
     # ---------------------------------------------------------------- chores
 

@@ -25,6 +25,8 @@ READING: Final = frozenset(
         "balancer_enabled",
         "balancer_rests",
         "normalizer_enabled",
+        "throttling_enabled",
+        "quotas",
         "master_task_deaths",
         "ping_master",
     )

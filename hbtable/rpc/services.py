@@ -269,3 +269,38 @@ class MasterService(Service):
     @call(CallTimeout.REPORTS, repeatable=True)
     def ping_master(self) -> None:
         """Nothing: that it is answered says that the master can be reached."""
+
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminSetThrottle")
+    def set_throttle(
+        self,
+        user: str = "",
+        namespace_name: NamespaceName = b"",
+        table: TableName = b"",
+        every_server: bool = False,
+        throttle_type: str = "",
+        limit: int = 0,
+        seconds: int = 1,
+        cluster: bool = False,
+    ) -> None:
+        """At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many seconds, on
+        each tablet server or with `cluster` on all together, for calls of this user, for this namespace or table, or
+        with `every_server` for all calls. 0: no limit, without a type of no type. InvalidRequest, LimitExceeded. Older
+        releases do not know the call."""
+
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminSetQuotaExemption")
+    def set_quota_exemption(self, user: str, exempt: bool) -> None:
+        """Whether this user's calls count for no throttle but his own. InvalidRequest, LimitExceeded. Older releases do
+        not know the call."""
+
+    @call(CallTimeout.ORDER, admin="adminSetThrottling")
+    def set_throttling(self, on: bool) -> bool:
+        """Whether throttles are in force from now on; whether they were before. Older releases do not know the call."""
+
+    @call(CallTimeout.READ, repeatable=True, admin="adminThrottlingEnabled")
+    def throttling_enabled(self) -> bool:
+        """Whether they are now. Older releases do not know the call."""
+
+    @call(CallTimeout.READ, repeatable=True, admin="adminQuotas")
+    def quotas(self) -> list[Mapping[str, str]]:
+        """Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`,
+        `seconds` and `scope`, or `exempt`. Older releases do not know the call."""

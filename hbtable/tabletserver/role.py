@@ -30,6 +30,8 @@ from hbtable.metadata.tablet_history import TabletHistory
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
+from hbtable.quotas.quotas_file import WatchedQuotas
+from hbtable.quotas.throttling import Throttling
 from hbtable.rpc.services import TabletService
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
@@ -50,6 +52,7 @@ from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.split import Splitter
 from hbtable.tabletserver.suspension import Suspension
 from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
+from hbtable.tabletserver.throttled_service import ThrottledTabletService
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +71,9 @@ class TabletServerOptions:
     suspended_seconds: float = 10.0
     """The time for which answers and commits wait while the lock service cannot be reached and the lease has run out.
     Longer: a longer absence of the service is seen as slowness instead of errors, and more requests wait meanwhile."""
+    throttled_wait_seconds: float = 1.0
+    """The longest that a call waits for a quota before it is refused. Longer: fewer errors for clients that do not try
+    again, and more of their calls wait meanwhile."""
     log: LogOptions = field(default_factory=LogOptions)
     tablet: TabletOptions = field(default_factory=TabletOptions)
     maintenance: MaintenanceOptions = field(default_factory=MaintenanceOptions)
@@ -136,7 +142,9 @@ class TabletServerRole:
             options.maintenance,
             options.tablet.memtable_bytes,
         )
-        self.service: TabletService = self._service(session, suspension, registry)
+        throttling = Throttling(runtime, options.throttled_wait_seconds, registry)
+        self._quotas = WatchedQuotas(runtime, session, throttling.use)
+        self.service = self._service(session, suspension, registry, throttling)
         self.admin = self._administration(splitter, suspension.refuse)
         self._measure(registry)
 
@@ -144,8 +152,10 @@ class TabletServerRole:
         """Calls are carried out for users who may make them, from now on. Before `service` is given to anybody."""
         self.service = GuardedTabletService(self.service, self._online_tablets.tablets, checks)
 
-    def _service(self, session: Session, suspension: Suspension, registry: Registry) -> TabletServer:
-        return TabletServer(
+    def _service(
+        self, session: Session, suspension: Suspension, registry: Registry, throttling: Throttling
+    ) -> TabletService:
+        server = TabletServer(
             self.incarnation,
             self._online_tablets.tablets,
             session.valid,
@@ -154,6 +164,7 @@ class TabletServerRole:
             registry,
             self._online_tablets.refused,
         )
+        return ThrottledTabletService(server, self._online_tablets.tablets, throttling)
 
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> TabletServerAdmin:
         merging = self._maintenance.merging
@@ -219,6 +230,7 @@ class TabletServerRole:
     def start(self, address: str = "", gateway: str = "") -> None:
         """The master may assign tablets from now on. LockLost when the session ended meanwhile. `address`: by which
         other roles reach this server; "": they are all in this process. `gateway`: of the gateway beside it."""
+        self._quotas.start()
         self._membership.join(ServerFile(address, self._runtime.wall_millis(), self._fs.log_kind, door=gateway))
         self._maintenance.start()
 
@@ -263,6 +275,7 @@ class TabletServerRole:
     def stop(self, clean: bool = True) -> None:
         """Not clean: nothing is flushed, the log stays needed, and the tablets are recovered from it at the next start;
         so is what a failed drain leaves."""
+        self._quotas.stop()
         if clean:
             try:
                 self.drain()

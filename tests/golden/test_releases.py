@@ -64,7 +64,11 @@ LATER_CALLS = {
     "MasterService.balancer_rests": "`status` does not say it",
     "MasterService.ping_master": "that it is not known is an answer",
     **dict.fromkeys(
-        ("MasterService.normalize", "MasterService.normalizer_switch", "MasterService.normalizer_enabled"),
+        (
+            *("MasterService.normalize", "MasterService.normalizer_switch", "MasterService.normalizer_enabled"),
+            *("MasterService.set_throttle", "MasterService.set_quota_exemption", "MasterService.quotas"),
+            *("MasterService.set_throttling", "MasterService.throttling_enabled"),
+        ),
         "the command is refused, and the message says which master to upgrade",
     ),
 }

@@ -10,7 +10,7 @@ from tests.harness.guarded_gateway import interface
 
 _FAMILY, _COLUMN, _COLUMNS, _FAMILY_VERSION = 2, 0, 1, 3
 _DELETES = {"columns": _COLUMNS, "column": _COLUMN, "family": _FAMILY, "family_version": _FAMILY_VERSION}
-_PREPARED = ("set_table_throttle", "snapshot")
+_PREPARED = ("snapshot",)
 """By check_matrix.py for each holder, for calls that hbtable does not have."""
 _JAVA = re.compile(r"^(?:[a-z0-9]+\.)+(\w+): (.*)", re.DOTALL)
 
@@ -354,6 +354,37 @@ class Session:
 
     def do_balancer_off(self, _: dict[str, Any]) -> bool:
         return self._clients.admin.adminBalanceSwitch(False)
+
+    def do_set_throttle(self, call: dict[str, Any]) -> None:
+        seconds = {"HOURS": 3600}.get(call.get("unit", ""), 1)
+        self._throttle(call, "REQUEST_NUMBER", call.get("limit", 1_000_000), seconds)
+
+    do_set_table_throttle = do_set_namespace_throttle = do_set_user_throttle = do_set_throttle
+
+    def do_set_region_server_throttle(self, _: dict[str, Any]) -> None:
+        self._clients.admin.adminSetThrottle("", b"", b"", True, "REQUEST_NUMBER", 1_000_000, 1, False)
+
+    def do_remove_quotas(self, call: dict[str, Any]) -> None:
+        given = {word: call[word] for word in ("table", "namespace", "user") if word in call}
+        user = {word: name for word, name in given.items() if word == "user"}
+        for where in [
+            *({word: name} for word, name in given.items()),
+            *({**user, word: given[word]} for word in given),
+        ]:
+            self._throttle(where, "", 0, 1)
+
+    def _throttle(self, call: dict[str, Any], kind: str, limit: int, seconds: int) -> None:
+        named = call.get("user", ""), call.get("namespace", "").encode(), call.get("table", "").encode()
+        self._clients.admin.adminSetThrottle(*named, False, kind, limit, seconds, False)
+
+    def do_get_quotas(self, call: dict[str, Any]) -> int:
+        return sum(one.get("table") == call["table"] for one in self._clients.admin.adminQuotas())
+
+    def do_rpc_throttle_enabled(self, _: dict[str, Any]) -> bool:
+        return self._clients.admin.adminThrottlingEnabled()
+
+    def do_rpc_throttle_toggle(self, _: dict[str, Any]) -> bool:
+        return self._clients.admin.adminSetThrottling(True)
 
     def do_normalize(self, _: dict[str, Any]) -> None:
         self._clients.admin.adminNormalize([])

@@ -143,6 +143,11 @@ MASTER_CALLS = [
     ("create_namespace", (b"n", {"k": "v"}), None),
     ("alter_namespace", (b"n", {}), None),
     ("delete_namespace", (b"n",), None),
+    ("set_throttle", ("ann", b"", b"t", False, "READ_SIZE", 2**40, 60, True), None),
+    ("set_quota_exemption", ("ann", True), None),
+    ("set_throttling", (False,), True),
+    ("throttling_enabled", (), False),
+    ("quotas", (), [{"user": "ann", "limit": "5"}, {}]),
 ]
 
 

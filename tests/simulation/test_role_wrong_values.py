@@ -49,6 +49,18 @@ MASTER: dict[str, dict[str, Any]] = {
     "create_namespace": {"name": b"n", "properties": {"a": "b"}},
     "alter_namespace": {"name": b"there", "properties": {"a": "b"}},
     "delete_namespace": {"name": b"n"},
+    "set_throttle": {
+        "user": "ann",
+        "namespace_name": b"",
+        "table": b"t",
+        "every_server": False,
+        "throttle_type": "READ_SIZE",
+        "limit": 1 << 40,
+        "seconds": 60,
+        "cluster": False,
+    },
+    "set_quota_exemption": {"user": "ann", "exempt": True},
+    "set_throttling": {"on": True},
 }
 WITHOUT_VALUES = {
     "move_tablet",
@@ -65,6 +77,8 @@ WITHOUT_VALUES = {
     "look_at_everything",
     "ping_master",
     "master_task_deaths",
+    "throttling_enabled",
+    "quotas",
     "balancer_rests",
 }
 """Calls that store nothing a caller gave them."""

@@ -35,6 +35,8 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import NO_LOG, GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 from hbtable.model.tablet_event import GIVEN, TabletEvent
+from hbtable.quotas import quotas_record
+from hbtable.quotas.settings import NO_QUOTAS, Subject, ThrottleSetting, ThrottleType
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.apply import WriteBuilder
 from hbtable.tablet.writes.clock import TabletClock
@@ -142,6 +144,14 @@ def test_grants() -> None:
     grants = grants.with_grant("bob", of_table(b"t", b"f", b"q"), actions_of("R"))
     assert grants_record.decode(_example("grants")) == grants
     assert grants_record.encode(grants) == _example("grants")
+
+
+def test_quotas() -> None:
+    requests = ThrottleSetting(Subject(table=b"t"), ThrottleType.REQUEST_NUMBER, 1000, 1)
+    bytes_read = ThrottleSetting(Subject("ann", table=b"t"), ThrottleType.READ_SIZE, 300, 60, cluster=True)
+    quotas = NO_QUOTAS.with_throttle(requests).with_throttle(bytes_read).with_exemption("bob", True)
+    assert quotas_record.decode(_example("quotas")) == quotas
+    assert quotas_record.encode(quotas) == _example("quotas")
 
 
 def test_a_table_record() -> None:

@@ -46,6 +46,7 @@ class DeclaredAdminCalls:
             Sequence[int]: lambda given: tuple(given or ()),
             Mapping[str, str]: lambda given: given or {},
             bool: bool,
+            str: lambda given: given or "",
             int: lambda given: given or 0,
         }
         for name, declared in OFFERED.items():

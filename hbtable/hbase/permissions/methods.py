@@ -4,11 +4,11 @@ HBase carries some out for everybody that are not so here: compactions, `balance
 and does nothing). Others are hbtable's own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hbtable.access.actions import Action
-from hbtable.access.scopes import Scope, of_table
+from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.hbase.codec.thrift2_structs import TNamespaceDescriptor, TTableDescriptor, TTableName
 from hbtable.hbase.permissions.guard import Guard
@@ -170,6 +170,17 @@ def _listed(guard: Guard, answer: Sequence[AdminTable]) -> list[AdminTable]:
     return [_shown(guard, one) for one in answer if guard.knows_of(one.name)]
 
 
+def _quotas(guard: Guard, answer: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:
+    return answer if guard.may(GLOBAL, Action.READ) else []
+
+
+def _throttled(arguments: Sequence[Any]) -> Scope | None:
+    """Whoever administers a table may throttle it, and users on it; a namespace, and users elsewhere, are for those who
+    administer everything."""
+    name: bytes | None = arguments[2]
+    return of_table(names.parse(name)) if name else GLOBAL
+
+
 ADMIN: Final[dict[str, Requirement]] = {
     **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate adminDeleteRange", of_cells),
     **_each(
@@ -193,6 +204,9 @@ ADMIN: Final[dict[str, Requirement]] = {
         "adminSlowRequests adminClearSlowRequests adminNormalize adminNormalizerSwitch",
         _ADMINISTRATORS,
     ),
+    "adminSetThrottle": needs(_throttled, Action.ADMIN),
+    **_each("adminSetQuotaExemption adminSetThrottling adminThrottlingEnabled", _ADMINISTRATORS),
+    "adminQuotas": lists(_quotas),
     **_each("adminGrant adminRevoke adminGrants", open_to_users),  # Guard checks who may
 }
 """By name."""

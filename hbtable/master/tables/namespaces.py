@@ -16,6 +16,7 @@ from hbtable.master.tables.schema_check import check_properties
 from hbtable.metadata.catalog import Catalog
 from hbtable.model import names
 from hbtable.model.values import check_bytes
+from hbtable.quotas.quotas_file import forget as forget_quotas
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.switches import switches
@@ -70,6 +71,7 @@ class Namespaces:
                     f"Only empty namespaces can be removed. Namespace {_shown(name)} has {held} tables"
                 )
             forget(self._session, Scope(name))  # first: should this end here, nobody has a right too many
+            forget_quotas(self._session, namespace=name)
             self._catalog.delete_namespace(name)
 
     @contextmanager

@@ -41,6 +41,7 @@ from hbtable.errors import (
 )
 from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
+from hbtable.master.quotas import QuotaSettings
 from hbtable.master.servers.decommissions import Decommissions
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.alterations import Alterations
@@ -63,6 +64,7 @@ from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.quotas.quotas_file import forget as forget_quotas
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.parallel import results, run_all
@@ -112,6 +114,7 @@ class TableOperations:
         self._locks = KeyedLocks[bytes](runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
         self.namespaces = Namespaces(runtime, session, catalog, check_master)
+        self.quotas = QuotaSettings(session)
         self._creation = TableCreation(
             runtime,
             session,
@@ -337,6 +340,7 @@ class TableOperations:
     def _finish_deleting(self, record: TableRecord) -> None:
         self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
         forget(self._session, of_table(record.schema.name))
+        forget_quotas(self._session, table=record.schema.name)
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)

@@ -27,7 +27,7 @@ from tests.harness.cheap_passwords import cheap
 CHANGES = re.compile(
     r"(create|delete|enable|disable|truncate|modify|add|grant|revoke|compact|majorCompact"
     r"|admin(Alter|Balance|BalanceSwitch|Clear|Compact|CompactServer|CompactionSwitch|Create|Decommission|Delete|Flush"
-    r"|Merge|Move|Normalize|NormalizerSwitch|Recommission|Roll|Run|Split|Switch|Truncate|Grant|Revoke))([A-Z].*)?"
+    r"|Merge|Move|Normalize|NormalizerSwitch|Recommission|Roll|Run|Set|Split|Switch|Truncate|Grant|Revoke))([A-Z].*)?"
 )
 OF_CELLS = {"deleteAll", "deleteAllTs", "deleteAllRow", "deleteAllRowTs", "deleteSingle", "deleteMultiple"}
 

@@ -75,6 +75,11 @@ ARGUMENTS = {
     "balancer_rests": [()],
     "master_task_deaths": [()],
     "ping_master": [()],
+    "set_throttle": [("ann", b"", b"t", False, "READ_SIZE", 5, 60, True)],
+    "set_quota_exemption": [("ann", True)],
+    "set_throttling": [(True,)],
+    "throttling_enabled": [()],
+    "quotas": [()],
 }
 ANSWERS = {
     "read_rows": [(b"r", [(b"f:q", 1, b"v")])],
@@ -101,6 +106,9 @@ ANSWERS = {
     "collect_garbage": Collection(1, 2),
     "balancer_rests": "it is off",
     "master_task_deaths": [],
+    "set_throttling": True,
+    "throttling_enabled": False,
+    "quotas": [{"a": "b"}],
 }
 
 

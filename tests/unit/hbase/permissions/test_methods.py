@@ -81,6 +81,10 @@ CHECKED: dict[str, tuple[Scope, set[Action], tuple[Any, ...]]] = {
     "admin adminNormalizerSwitch": (GLOBAL, A, (True,)),
     "admin adminDecommission": (GLOBAL, A, ([b"s"], True)),
     "admin adminRecommission": (GLOBAL, A, (b"s",)),
+    "admin adminSetThrottle": (TABLE, A, ("ann", b"", b"ns:t", False, "READ_SIZE", 5, 1, False)),
+    "admin adminSetQuotaExemption": (GLOBAL, A, ("ann", True)),
+    "admin adminSetThrottling": (GLOBAL, A, (True,)),
+    "admin adminThrottlingEnabled": (GLOBAL, A, ()),
     "admin adminRollLog": (GLOBAL, A, ([],)),
     "admin adminCompactionSwitch": (GLOBAL, A, (True, [])),
     "admin adminSlowRequests": (GLOBAL, A, ()),
@@ -101,7 +105,7 @@ FILTERED = {
 }
 """Method -> an answer of which those who hold nothing get nothing."""
 
-OTHERS = {"thrift2 getTableDescriptors", "admin adminTable"}
+OTHERS = {"thrift2 getTableDescriptors", "admin adminTable", "admin adminQuotas"}
 """Have tests of their own, below."""
 
 TABLES = {"thrift1": THRIFT1, "thrift2": THRIFT2, "admin": ADMIN}
@@ -206,6 +210,26 @@ def test_lists_leave_out_what_a_user_may_not_know_of(rig: Rig, method: str) -> N
     assert rig.call(method, answer=answer) == answer
     rig.know(NO_GRANTS.with_grant("ann", Scope(b"other"), EVERY_ACTION))
     assert not rig.call(method, answer=answer)
+
+
+def test_quotas_are_listed_for_those_who_may_read_everything(rig: Rig) -> None:
+    answer = [{"table": "ns:t"}]
+    rig.know(NO_GRANTS.with_grant("ann", NAMESPACE, EVERY_ACTION))
+    assert rig.call("admin adminQuotas", answer=answer) == []
+    rig.know(NO_GRANTS.with_grant("ann", GLOBAL, Action.READ))
+    assert rig.call("admin adminQuotas", answer=answer) == answer
+
+
+@pytest.mark.parametrize("subject", [("bob", b"", b""), ("", b"ns", b""), ("bob", b"ns", b""), ("", b"", b"")])
+def test_what_is_not_about_a_table_alone_is_throttled_by_those_who_administer_everything(
+    rig: Rig, subject: tuple[str, bytes, bytes]
+) -> None:
+    arguments = (*subject, not any(subject), "READ_SIZE", 5, 1, False)
+    rig.know(NO_GRANTS.with_grant("ann", NAMESPACE, EVERY_ACTION))
+    with pytest.raises(AccessDenied):
+        rig.call("admin adminSetThrottle", *arguments)
+    rig.know(NO_GRANTS.with_grant("ann", GLOBAL, Action.ADMIN))
+    rig.call("admin adminSetThrottle", *arguments)
 
 
 @pytest.mark.parametrize(("right", "shows"), [("R", False), ("X", False), ("C", True), ("A", True)])

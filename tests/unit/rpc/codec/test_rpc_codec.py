@@ -150,6 +150,11 @@ ARGUMENTS = {
     "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "delete_namespace": (raw,),
+    "set_throttle": (text, raw, raw, st.booleans(), text, count, count, st.booleans()),
+    "set_quota_exemption": (text, st.booleans()),
+    "set_throttling": (st.booleans(),),
+    "throttling_enabled": (),
+    "quotas": (),
     "balancer_rests": (),
     "master_task_deaths": (),
 }
@@ -169,6 +174,9 @@ RESULTS = {
     "normalize": st.booleans(),
     "normalizer_switch": st.booleans(),
     "normalizer_enabled": st.booleans(),
+    "set_throttling": st.booleans(),
+    "throttling_enabled": st.booleans(),
+    "quotas": st.lists(st.dictionaries(text, text, max_size=3), max_size=3),
     "tablets": st.lists(status, max_size=2),
     "served_changes": st.builds(
         ServedChanges,

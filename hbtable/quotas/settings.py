@@ -1,0 +1,159 @@
+"""Quotas as operators set them, by HBase's terms. A Quotas object never changes: a change makes another one."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from functools import cached_property
+from typing import Final, NamedTuple, final
+
+from hbtable.access.user import check_name
+from hbtable.errors import InvalidRequest, LimitExceeded
+from hbtable.model import names
+from hbtable.model.names import shown
+from hbtable.model.values import check_bytes, check_flag, whole_number
+
+LARGEST_LIMIT: Final = (1 << 63) - 1
+TIMES: Final = {1: "sec", 60: "min", 3600: "hour", 86400: "day"}
+"""The seconds for which a limit may be, and HBase's word for each."""
+_MOST: Final = 10_000
+"""Throttles and exemptions together: each tablet server has them all in its memory."""
+
+
+class ThrottleType(IntEnum):
+    """The kinds of counting; the names are HBase's, in the order in which it lists them. The numbers are stored."""
+
+    REQUEST_NUMBER = 1
+    REQUEST_SIZE = 2
+    WRITE_NUMBER = 3
+    WRITE_SIZE = 4
+    READ_NUMBER = 5
+    READ_SIZE = 6
+    REQUEST_CAPACITY_UNIT = 7
+    READ_CAPACITY_UNIT = 8
+    WRITE_CAPACITY_UNIT = 9
+
+
+class Subject(NamedTuple):
+    """The calls that a throttle counts together: a user's, those for a table or a namespace, a user's for one of these.
+    With nothing named: all calls that a tablet server gets."""
+
+    user: str = ""
+    namespace: bytes = b""
+    table: bytes = b""
+    """Its canonical name."""
+
+    def check(self) -> None:
+        """InvalidRequest. Neither user nor table need exist."""
+        if self.user != "":
+            check_name(self.user)
+        check_bytes("the namespace", self.namespace)
+        check_bytes("the table", self.table)
+        if self.namespace and self.table:
+            raise InvalidRequest("a quota is on a table or on a namespace, not on both: set two")
+        if self.namespace:
+            names.check_namespace(self.namespace)
+        if self.table:
+            names.parse(self.table)
+
+    def order(self) -> tuple[int, str, bytes, bytes]:
+        """HBase lists namespaces first, then servers, tables, users."""
+        if self.user:
+            return 3, *self
+        return (0 if self.namespace else 2 if self.table else 1), *self
+
+    def __str__(self) -> str:
+        parts = [f"user {self.user}"] if self.user else []
+        parts += [f"namespace {shown(self.namespace)}"] if self.namespace else []
+        parts += [f"table {shown(self.table)}"] if self.table else []
+        return " on ".join(parts) or "every tablet server"
+
+
+class ThrottleSetting(NamedTuple):
+    """At most `limit` of what `type` counts, in so many seconds."""
+
+    subject: Subject
+    type: ThrottleType
+    limit: int
+    seconds: int
+    cluster: bool = False
+    """All tablet servers share the limit, each has the same part; otherwise each has all of it."""
+
+
+@final
+class Quotas:
+    """Everything that is set."""
+
+    def __init__(
+        self, throttles: Iterable[ThrottleSetting] = (), exempt: Iterable[str] = (), throttling: bool = True
+    ) -> None:
+        """`exempt`: users whose calls count for no table's, namespace's or server's throttle (HBase's GLOBAL_BYPASS).
+        `throttling`: off, no call is throttled."""
+        self.throttles = tuple(sorted(throttles, key=_order))
+        self.exempt = frozenset(exempt)
+        self.throttling = throttling
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quotas) and self._all() == other._all()
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def _all(self) -> tuple[object, ...]:
+        return self.throttles, self.exempt, self.throttling
+
+    @cached_property
+    def by_subject(self) -> dict[Subject, tuple[ThrottleSetting, ...]]:
+        """Of each subject that has some."""
+        found: dict[Subject, tuple[ThrottleSetting, ...]] = {}
+        for one in self.throttles:
+            found[one.subject] = (*found.get(one.subject, ()), one)
+        return found
+
+    def with_throttle(self, throttle: ThrottleSetting) -> "Quotas":
+        """In the place of the one of the same subject and type. InvalidRequest, LimitExceeded."""
+        _check(throttle)
+        others = [one for one in self.throttles if (one.subject, one.type) != (throttle.subject, throttle.type)]
+        return self._with([*others, throttle], self.exempt)
+
+    def without_throttle(self, subject: Subject, type: ThrottleType | None) -> "Quotas":
+        """None: of no type."""
+        left = [one for one in self.throttles if one.subject != subject or type not in (None, one.type)]
+        return self._with(left, self.exempt)
+
+    def with_exemption(self, user: str, exempt: bool) -> "Quotas":
+        """InvalidRequest, LimitExceeded."""
+        check_name(user)
+        return self._with(self.throttles, self.exempt | {user} if exempt else self.exempt - {user})
+
+    def with_throttling(self, throttling: bool) -> "Quotas":
+        """Whether anything is throttled."""
+        return Quotas(self.throttles, self.exempt, throttling)
+
+    def without(self, namespace: bytes = b"", table: bytes = b"") -> "Quotas":
+        """Of a table or a namespace that is no more; users' throttles on it go, too."""
+        gone = namespace, table
+        return self._with([one for one in self.throttles if one.subject[1:] != gone], self.exempt)
+
+    def _with(self, throttles: Iterable[ThrottleSetting], exempt: Iterable[str]) -> "Quotas":
+        changed = Quotas(throttles, exempt, self.throttling)
+        count = len(changed.throttles) + len(changed.exempt)
+        if count > max(_MOST, len(self.throttles) + len(self.exempt)):
+            raise LimitExceeded(f"there would be {count} quotas, and {_MOST} is the most: set some on namespaces")
+        return changed
+
+
+def _order(throttle: ThrottleSetting) -> tuple[object, ...]:
+    return *throttle.subject.order(), throttle.type
+
+
+def _check(throttle: ThrottleSetting) -> None:
+    throttle.subject.check()
+    whole_number("the limit of a quota", throttle.limit, 1, LARGEST_LIMIT)
+    check_flag("cluster", throttle.cluster)
+    if whole_number("the seconds of a quota", throttle.seconds, 1, max(TIMES)) not in TIMES:
+        allowed = ", ".join(f"{seconds} ({word})" for seconds, word in TIMES.items())
+        raise InvalidRequest(f"a quota is for one of these numbers of seconds: {allowed}; not for {throttle.seconds}")
+    if throttle.cluster and not any(throttle.subject):
+        raise InvalidRequest("a quota on every tablet server is not shared by them: its scope is MACHINE")
+
+
+NO_QUOTAS: Final = Quotas()

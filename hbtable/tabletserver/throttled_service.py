@@ -1,0 +1,148 @@
+"""A tablet server's calls within the quotas. The check stands where the tablet is, below every gateway and library.
+
+METADATA is nobody's to throttle: whatever waits for it would keep all others waiting. Without any quota a call pays one
+look at an attribute.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import final
+
+from hbtable.access.user import User, acting_user
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, bytes_of
+from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.quotas.bucket import Bucket
+from hbtable.quotas.throttling import CallCost, Throttling, counts_bytes
+from hbtable.rpc.services import TabletService
+from hbtable.switches import switches
+from hbtable.tablet.tablet import Tablet
+
+
+@final
+class ThrottledTabletService(TabletService):
+    """Over a tablet server's own. Throttled, before anything was looked at or changed. A tablet that is not here is the
+    inner one's business."""
+
+    __slots__ = ("_caller", "_inner", "_tablets", "_throttling")
+
+    def __init__(
+        self,
+        inner: TabletService,
+        tablets: Mapping[int, Tablet],
+        throttling: Throttling,
+        caller: Callable[[], User | None] = acting_user,
+    ) -> None:
+        """`tablets` is the tablet server's, shared with it."""
+        self._inner = inner
+        self._tablets = tablets
+        self._throttling = throttling
+        self._caller = caller
+
+    def valid_from_now(self, tablet_id: int) -> Callable[[], bool] | None:
+        # A page that nobody asked for yet may be thrown away, and would have been counted.
+        return None if self._throttling.active else self._inner.valid_from_now(tablet_id)
+
+    @switches
+    def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        if self._throttling.active:
+            self._admit_writes(tablet_id, mutations)
+        return self._inner.mutate(tablet_id, mutations)
+
+    @switches
+    def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        if not self._throttling.active:
+            return self._inner.read_rows(tablet_id, rows, spec)
+        buckets = self._admit(tablet_id, CallCost(reads=len(rows)))
+        answer = self._inner.read_rows(tablet_id, rows, spec)
+        if counts_bytes(buckets):
+            self._throttling.count(buckets, CallCost(read_bytes=_size(answer)))
+        return answer
+
+    @switches
+    def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
+        if not self._throttling.active:
+            return self._inner.scan(tablet_id, request)
+        buckets = self._admit(tablet_id, CallCost(reads=1))
+        return self._counted(buckets, self._inner.scan(tablet_id, request))
+
+    @switches
+    def scan_with_times(self, tablet_id: int, request: ScanRequest, family_times: FamilyTimes) -> ScanPage:
+        if not self._throttling.active:
+            return self._inner.scan_with_times(tablet_id, request, family_times)
+        buckets = self._admit(tablet_id, CallCost(reads=1))
+        return self._counted(buckets, self._inner.scan_with_times(tablet_id, request, family_times))
+
+    @switches
+    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        if self._throttling.active:
+            size = len(row) + len(family) + len(qualifier) + 8
+            self._admit(tablet_id, CallCost(1, 1, size, size))
+        return self._inner.increment(tablet_id, row, family, qualifier, amount)
+
+    @switches
+    def append(
+        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+    ) -> list[Cell]:
+        if not self._throttling.active:
+            return self._inner.append(tablet_id, row, values, ttl_millis)
+        written = len(row) + sum(map(len, (part for value in values for part in value)))
+        buckets = self._admit(tablet_id, CallCost(reads=1, writes=1, written_bytes=written))
+        answer = self._inner.append(tablet_id, row, values, ttl_millis)
+        if counts_bytes(buckets):
+            self._throttling.count(buckets, CallCost(read_bytes=bytes_of(row, answer)))
+        return answer
+
+    @switches
+    def check_and_mutate(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        if self._throttling.active:
+            read = len(row) + len(family) + len(qualifier)
+            self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
+        return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
+
+    @switches
+    def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
+        if self._throttling.active:
+            self._admit(tablet_id, CallCost(writes=1, written_bytes=len(start_row) + len(stop_row)))
+        self._inner.delete_range(tablet_id, start_row, stop_row, timestamp)
+
+    @switches
+    def _admit_writes(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        buckets = self._buckets(tablet_id)
+        if buckets:
+            written = _written(mutations) if counts_bytes(buckets) else 0
+            self._throttling.admit(buckets, CallCost(writes=len(mutations), written_bytes=written))
+
+    @switches
+    def _admit(self, tablet_id: int, cost: CallCost) -> tuple[Bucket, ...]:
+        buckets = self._buckets(tablet_id)
+        if buckets:
+            self._throttling.admit(buckets, cost)
+        return buckets
+
+    def _buckets(self, tablet_id: int) -> tuple[Bucket, ...]:
+        tablet = self._tablets.get(tablet_id)
+        if tablet is None or tablet.record.table_id == METADATA_TABLE_ID:
+            return ()
+        return self._throttling.buckets(self._caller(), tablet.schema.name)
+
+    def _counted(self, buckets: tuple[Bucket, ...], page: ScanPage) -> ScanPage:
+        if counts_bytes(buckets):
+            size = _size(page.rows) if page.plain is None else page.plain.size_bytes
+            self._throttling.count(buckets, CallCost(read_bytes=size))
+        return page
+
+
+def _size(rows: Iterable[Row]) -> int:
+    return sum(bytes_of(row, cells) for row, cells in rows)
+
+
+def _written(mutations: Iterable[RowMutation]) -> int:
+    total = 0
+    for mutation in mutations:
+        total += len(mutation.row)
+        for _, family, qualifier, _, value in mutation.operations:
+            total += len(family) + len(qualifier) + len(value)
+    return total

@@ -1,0 +1,69 @@
+"""What operators set: a change replaces, takes away or refuses."""
+
+import pytest
+
+from hbtable.errors import InvalidRequest, LimitExceeded
+from hbtable.quotas import settings
+from hbtable.quotas.settings import LARGEST_LIMIT, NO_QUOTAS, Quotas, Subject, ThrottleSetting, ThrottleType
+
+ANN = Subject("ann")
+TABLE = Subject("", b"", b"t")
+
+
+def throttle(
+    subject: Subject = ANN, kind: ThrottleType = ThrottleType.REQUEST_NUMBER, limit: int = 10
+) -> ThrottleSetting:
+    return ThrottleSetting(subject, kind, limit, 1)
+
+
+def test_a_throttle_takes_the_place_of_the_one_of_its_subject_and_type() -> None:
+    size = throttle(kind=ThrottleType.READ_SIZE)
+    quotas = NO_QUOTAS.with_throttle(throttle()).with_throttle(size).with_throttle(throttle(limit=20))
+    assert quotas.throttles == (throttle(limit=20), size)
+    assert quotas.without_throttle(ANN, ThrottleType.READ_SIZE).throttles == (throttle(limit=20),)
+    assert quotas.without_throttle(ANN, None) == NO_QUOTAS
+    assert quotas.without_throttle(TABLE, None) == quotas
+
+
+def test_what_is_on_a_table_or_a_namespace_goes_with_it() -> None:
+    on_table = (TABLE, Subject("ann", b"", b"t"))
+    on_namespace = (Subject("", b"n"), Subject("ann", b"n"))
+    all_of_them = Quotas([throttle(one) for one in (*on_table, *on_namespace, ANN, Subject())], ["bob"])
+    left = all_of_them.without(table=b"t")
+    assert {one.subject for one in left.throttles} == {*on_namespace, ANN, Subject()}
+    assert {one.subject for one in left.without(namespace=b"n").throttles} == {ANN, Subject()}
+    assert left.exempt == {"bob"}
+
+
+def test_they_are_listed_as_hbase_lists_them() -> None:
+    subjects = [Subject("", b"n"), Subject(), TABLE, ANN, Subject("ann", b"n"), Subject("bob")]
+    listed = [one.subject for one in Quotas(throttle(one) for one in reversed(subjects)).throttles]
+    assert listed[:3] == subjects[:3]
+    assert {one.user for one in listed[3:]} == {"ann", "bob"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        throttle(limit=0),
+        throttle(limit=-1),
+        throttle(limit=LARGEST_LIMIT + 1),
+        throttle(Subject("ann, bob")),
+        throttle(Subject("", b"no namespace")),
+        throttle(Subject("", b"", b"no table")),
+        throttle(Subject("", b"n", b"t")),
+        ThrottleSetting(ANN, ThrottleType.READ_SIZE, 5, 7),
+        ThrottleSetting(Subject(), ThrottleType.READ_SIZE, 5, 1, cluster=True),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: ThrottleSetting) -> None:
+    with pytest.raises(InvalidRequest):
+        NO_QUOTAS.with_throttle(wrong)
+
+
+def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_MOST", 2)
+    quotas = NO_QUOTAS.with_throttle(throttle()).with_exemption("bob", True)
+    with pytest.raises(LimitExceeded):
+        quotas.with_exemption("eve", True)
+    assert quotas.with_throttle(throttle(limit=11)).with_exemption("bob", False).with_throttle(throttle(TABLE))

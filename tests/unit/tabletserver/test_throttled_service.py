@@ -1,0 +1,121 @@
+"""A tablet server whose calls keep to the quotas: each call counts, METADATA's do not, and none is begun in vain."""
+
+from typing import Any
+
+import pytest
+
+from hbtable.access.user import User
+from hbtable.errors import Throttled
+from hbtable.metrics.registry import Registry
+from hbtable.model.read import ScanPage
+from hbtable.quotas.settings import NO_QUOTAS, Quotas, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.throttling import Throttling
+from hbtable.rpc.declaration import calls_of
+from hbtable.rpc.services import TabletService
+from hbtable.tabletserver.throttled_service import ThrottledTabletService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.unit.tabletserver.test_guarded_service import CALLS, TABLETS
+
+ANN = User("ann")
+READS = {"read_rows", "scan", "scan_with_times"}
+BOTH = {"increment", "append", "check_and_mutate"}
+ROW = (b"r", [(b"f:q", 5, b"x" * 100)])
+ANSWERS: dict[str, Any] = {
+    "read_rows": [ROW],
+    "scan": ScanPage([ROW], None),
+    "scan_with_times": ScanPage([ROW], None),
+    "append": ROW[1],
+    "increment": 5,
+    "check_and_mutate": True,
+}
+
+
+class Inner(TabletService):
+    """Remembers what reaches it."""
+
+    def __init__(self) -> None:
+        self.reached: list[str] = []
+        super().__init__(self._reach)
+
+    def _reach(self, declared: Any, _: Any) -> Any:
+        self.reached.append(declared.name)
+        return ANSWERS.get(declared.name)
+
+    def valid_from_now(self, tablet_id: int) -> Any:
+        return lambda: True
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.runtime = SimulatedRuntime(1)
+        self.inner = Inner()
+        self.throttling = Throttling(self.runtime, 0.0, Registry())
+        self.service = ThrottledTabletService(self.inner, TABLETS, self.throttling, lambda: ANN)
+
+    def hourly(self, *types: ThrottleType, limit: int = 1) -> None:
+        settings = [ThrottleSetting(Subject("ann"), type, limit, 3600) for type in types]
+        self.throttling.use(Quotas(settings), 1)
+
+    def call(self, name: str, tablet_id: int = 5) -> Any:
+        return self.runtime.run(lambda: getattr(self.service, name)(tablet_id, *CALLS[name]))
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_every_call_to_tablets_is_tried_here() -> None:
+    assert CALLS.keys() == calls_of(TabletService).keys()
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_every_call_counts_and_is_not_begun_when_it_is_refused(rig: Rig, name: str) -> None:
+    assert rig.call(name) == ANSWERS.get(name)
+    rig.hourly(ThrottleType.REQUEST_NUMBER)
+    assert rig.call(name) == ANSWERS.get(name)
+    with pytest.raises(Throttled, match="number of requests exceeded - wait 1hr, 0ms"):
+        rig.call(name)
+    assert rig.inner.reached == [name, name]
+    rig.throttling.use(NO_QUOTAS, 1)
+    rig.call(name)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_calls_count_as_reads_or_writes_or_both(rig: Rig, name: str) -> None:
+    for type, counts in (
+        (ThrottleType.READ_NUMBER, name in READS | BOTH),
+        (ThrottleType.WRITE_NUMBER, name not in READS),
+        (ThrottleType.READ_SIZE, name in READS | BOTH),
+        (ThrottleType.WRITE_SIZE, name not in READS),
+    ):
+        rig.throttling.use(NO_QUOTAS, 1)
+        rig.hourly(type)
+        rig.call(name)
+        if counts:
+            with pytest.raises(Throttled):
+                rig.call(name)
+        else:
+            rig.call(name)
+
+
+@pytest.mark.parametrize("name", sorted(READS))
+def test_a_read_is_paid_for_by_what_it_found(rig: Rig, name: str) -> None:
+    rig.hourly(ThrottleType.READ_SIZE, limit=101)
+    rig.call(name)
+    with pytest.raises(Throttled, match="read size limit exceeded"):
+        rig.call(name)
+
+
+@pytest.mark.parametrize("tablet_id", [0, 99])
+def test_metadata_and_tablets_that_are_not_here_are_not_throttled(rig: Rig, tablet_id: int) -> None:
+    rig.hourly(*ThrottleType)
+    for _ in range(3):
+        for name in CALLS:
+            rig.call(name, tablet_id)
+
+
+def test_no_page_is_made_ahead_where_it_would_be_counted(rig: Rig) -> None:
+    assert rig.service.valid_from_now(5) is not None
+    rig.hourly(ThrottleType.WRITE_NUMBER)
+    assert rig.service.valid_from_now(5) is None
