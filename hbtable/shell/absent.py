@@ -15,9 +15,8 @@ _GROUPS: Final = {
         remove_peer_tableCFs set_peer_bandwidth set_peer_exclude_namespaces set_peer_exclude_tableCFs
         set_peer_namespaces set_peer_replicate_all set_peer_serial set_peer_tableCFs show_peer_tableCFs
         update_peer_config""",
-    "hbtable has no quotas": """
-        disable_exceed_throttle_quota disable_rpc_throttle enable_exceed_throttle_quota enable_rpc_throttle
-        list_quota_snapshots list_quota_table_sizes list_snapshot_sizes set_quota""",
+    "hbtable has no limits of space": "list_quota_snapshots list_quota_table_sizes list_snapshot_sizes",
+    "in hbtable no quota may be exceeded": "disable_exceed_throttle_quota enable_exceed_throttle_quota",
     "hbtable has no visibility labels": "add_labels clear_auths get_auths set_auths set_visibility",
     "hbtable has no groups of servers": """
         add_rsgroup alter_rsgroup_config balance_rsgroup get_namespace_rsgroup get_rsgroup get_server_rsgroup

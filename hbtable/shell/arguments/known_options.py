@@ -37,7 +37,8 @@ _TABLE: Final = {
     "normalize": "TABLE_NAME TABLE_NAMES REGEX NAMESPACE",
     "list_regions": "SERVER_NAME LOCALITY_THRESHOLD",
     "get_slowlog_responses": "LIMIT TABLE_NAME CLIENT_IP FILTER_BY_OP",
-    "list_quotas": "USER TABLE NAMESPACE REGIONSERVER",
+    "set_quota": "TYPE THROTTLE_TYPE USER TABLE NAMESPACE REGIONSERVER LIMIT SCOPE POLICY GLOBAL_BYPASS",
+    "list_quotas": "USER TABLE NAMESPACE REGIONSERVER LIMIT",
 }
 OPTIONS: Final = {name: tuple(dict.fromkeys(options.split())) for name, options in _TABLE.items()}
 _ANY: Final = frozenset(("create_namespace", "alter_namespace", "p", "puts", "print", "help"))

@@ -9,11 +9,6 @@ def _empty(context: Context, *titles: str) -> None:
     context.out.end(0)
 
 
-def list_quotas(context: Context, _: list[Value]) -> Value:
-    _empty(context, "OWNER", "QUOTAS")
-    return None
-
-
 def list_peers(context: Context, _: list[Value]) -> Value:
     _empty(
         context, "PEER_ID", "CLUSTER_KEY", "ENDPOINT_CLASSNAME", "STATE", "REPLICATE_ALL", "NAMESPACES", "TABLE_CFS",
