@@ -71,8 +71,9 @@ class Memtable:
         if len(pairs) > _MANY:
             used += sum([len(key) + len(value) for key, value in pairs])
             latest = dict(pairs)
-            new = list(latest) if values.keys().isdisjoint(latest) else [key for key in latest if key not in values]
             values.update(latest)
+            added = len(values) - self.cells  # what is new stands at the end
+            new = list(latest) if added == len(latest) else list(islice(reversed(values), added))[::-1]
             self._keys.add_many(new)
         else:
             for key, value in pairs:

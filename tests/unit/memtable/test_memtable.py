@@ -183,3 +183,12 @@ def test_the_check_for_changes_pauses_by_bytes_too() -> None:
     assert len(found) >= 3
     memtable.add([(b"x" + bytes(18), b"v")], 2, 7)
     assert list(memtable.changed())[-1] is True
+
+
+def test_very_many_pairs_of_which_some_were_there_keep_the_order_of_their_checksum() -> None:
+    pairs = [put(number * 7919 % 4001, 5) for number in range(2000)]
+    table = Memtable()
+    add(table, pairs[::3], 5)
+    add(table, pairs, 5)
+    assert table.cells == 2000
+    assert not any(table.changed())
