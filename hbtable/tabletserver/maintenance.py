@@ -17,6 +17,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
+from hbtable.tablet.compactions.compaction import CompactionCancelled
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.maintenance_plan import (
@@ -304,8 +305,11 @@ class Maintenance:
                 self._aged_not_before = ended + _PAUSES * (ended - begin)
         except SwitchedOff:
             self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds  # as was asked
+        except CompactionCancelled as error:
+            log.info("%s; it is tried again later", error)
+            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
         except HbtableError as error:
-            # While the server drains, compactions are cancelled on purpose.
+            # While the server drains, tablets end what is under way on purpose.
             if tablet_id in self._tablets and not self._stopping:
                 log.warning("tablet %d: %s failed and is tried again later: %s", tablet_id, kind, error)
             self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds

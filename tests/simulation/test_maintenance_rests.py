@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from hbtable.client.table import Table
 from hbtable.launch.embedded_cluster import EmbeddedCluster
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ScanRequest
+from hbtable.tablet.compactions.writing import CompactionWriter, Sources
 from tests.simulation.conftest import SMALL, Machine
 
 OPTIONS = replace(
@@ -32,5 +36,40 @@ def test_a_tablet_that_is_one_huge_row_is_looked_at_once(caplog: pytest.LogCaptu
         cluster.client.admin.flush(b"t")
         machine.runtime.sleep(5.0)
         assert len(cluster.client.admin.tablets(b"t")) == 2
+
+    machine.life(life)
+
+
+def test_a_compaction_that_a_range_delete_overtook_is_no_failure(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives up what it wrote, which has the deleted rows, and comes again. Nothing is wrong."""
+    caplog.set_level(logging.INFO, "hbtable.tabletserver.maintenance")
+    machine = Machine(3)
+    deletes: list[Table] = []
+    write = CompactionWriter.write
+
+    def write_slowly(writer: CompactionWriter, sources: Sources, *others: object) -> object:
+        written = write(writer, sources, *others)  # type: ignore[arg-type]
+        if sources.files and deletes:
+            deletes.pop().delete_range(RowRange(b"00010", b"00020"))
+        return written
+
+    monkeypatch.setattr(CompactionWriter, "write", write_slowly)
+
+    def life(cluster: EmbeddedCluster) -> None:
+        cluster.client.admin.create_table(machine.schema())
+        table = cluster.client.table(b"t")
+        deletes.append(table)
+        rows = [b"%05d" % number for number in range(100)]
+        while deletes:
+            table.mutate([machine.put(row, b"v") for row in rows])
+            cluster.client.admin.flush(b"t")
+            machine.runtime.sleep(2.0)
+        machine.runtime.sleep(60.0)
+        assert any("was deleted meanwhile; it is tried again later" in one.getMessage() for one in caplog.records)
+        assert [one.getMessage() for one in caplog.records if one.levelno > logging.INFO] == []
+        found = [row for row, _ in table.scan_page(ScanRequest(max_rows=1000)).rows]
+        assert found == [row for row in rows if not b"00010" <= row < b"00020"]
 
     machine.life(life)
