@@ -15,10 +15,11 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import cast
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
-from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
+from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, FileSystem, PutHints, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
@@ -33,6 +34,7 @@ from hbtable.testing.simulated.scheduler import SimulatedCrash
 from tests.campaigns.simulation import TABLE, read_everything, small_options
 from tests.harness.disks import disk_copy
 from tests.harness.promises import Promises, RowState
+from tests.harness.slow_appends import SlowAppends
 
 QUICK = SimulationOptions(offload_seconds=0.001)
 
@@ -211,7 +213,8 @@ class Script:
 
 def start(runtime: SimulatedRuntime, fs: "CrashingFileSystem | MemoryFileSystem") -> EmbeddedCluster:
     options = replace(small_options(), client=ClientOptions(RetryPolicy(deadline_seconds=1.0)))
-    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
+    slow = cast("FileSystem", SlowAppends(cast("FileSystem", fs), runtime, "crash points"))
+    cluster = EmbeddedCluster(runtime, slow, LocalLockService(slow, runtime), options)
     cluster.start()
     return cluster
 

@@ -36,6 +36,7 @@ from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.promises import Promises, RowState
+from tests.harness.slow_appends import SlowAppends
 
 ROWS_PER_WORKER = 12
 WORKERS = 3
@@ -176,7 +177,9 @@ class Schedule:
             runtime.wall_offset_millis = self.wall_millis + self.chance.choice((0, 0, 5, -2000))
             memory = MemoryFileSystem(runtime, disk)
             fs = cast("FileSystem", LyingFileSystem(memory)) if self.break_sync else memory
-            runtime.run(self.live, runtime, fs, life == LIVES)
+            slow = SlowAppends(fs, runtime, f"{self.seed} {life}")
+            runtime.run(self.live, runtime, cast("FileSystem", slow), life == LIVES)
+            self.coverage["slow appends"] += slow.slow
             self.wall_millis += round(runtime.clock_seconds() * 1000)
             # Taken before the dying tasks may run on, so that nothing they still do reaches the disk.
             disk = memory.crash_clone(self.chance).disk

@@ -2,7 +2,10 @@
 
 import pytest
 
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import AlreadyExists, InvalidConfiguration, StorageFailed, Unavailable
+from tests.harness.slow_appends import SlowAppends
 
 
 def test_sync_an_acknowledged_commit_is_on_the_medium_and_was_applied_after_the_sync(bench) -> None:
@@ -224,6 +227,77 @@ def test_kills_at_any_moment_leave_the_order_and_lose_no_commit(bench_of, seed: 
         assert called == bench.applied == bench.written()
 
     bench.run(main)
+
+
+@pytest.mark.parametrize("durability", ["sync", "os"])
+@pytest.mark.parametrize("seed", range(30))
+def test_appends_that_switch_at_any_moment_keep_the_order_and_lose_no_commit(
+    bench_of, seed: int, durability: str
+) -> None:
+    """Beside syncs, new segments, releases of old ones and the end of the log."""
+    bench = bench_of(seed)
+    random = bench.runtime.random
+    bench.fs = SlowAppends(bench.fs, bench.runtime, f"{seed}")
+
+    def main() -> None:
+        log = bench.writer(
+            durability=durability, segment_bytes=2000, group_bytes=300, sync_every_bytes=500, mark_seconds=0.01
+        )
+        called = []
+
+        def client(number: int) -> None:
+            for n in range(20):
+                bench.runtime.sleep(random.choice((0.0, 0.0, random.random() * 0.02)))
+                called.append((number, n))
+                bench.commit(log, number, n, bytes(random.choice((10, 100, 400))))
+                assert (number, n) in bench.applied
+                if not random.randrange(10):
+                    log.roll()
+                if not random.randrange(5):
+                    log.needed(number, n)  # of what is older nothing has to be kept
+
+        tasks = [bench.runtime.spawn(client, number) for number in range(4)]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        log.close()
+        assert called == bench.applied
+        written = bench.written()
+        assert written == called[len(called) - len(written) :]
+        assert bench.fs.slow > 10
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("durability", ["sync", "os"])
+@pytest.mark.parametrize("seed", range(30))
+def test_a_loss_of_power_while_appends_switch_keeps_what_was_synced(bench_of, seed: int, durability: str) -> None:
+    """With "os" the end may be lost, and nothing in the middle."""
+    bench = bench_of(seed)
+    random = bench.runtime.random
+    bench.fs = SlowAppends(bench.fs, bench.runtime, f"{seed}")
+    called: list[tuple[int, int]] = []
+
+    def client(log: LogWriter, number: int) -> None:
+        for n in range(100):
+            bench.runtime.sleep(random.choice((0.0, 0.0, random.random() * 0.02)))
+            called.append((number, n))
+            bench.commit(log, number, n, bytes(random.choice((10, 100, 400))))
+
+    def main() -> None:
+        log = bench.writer(durability=durability, segment_bytes=2000, group_bytes=300, sync_every_bytes=500)
+        for number in range(4):
+            bench.runtime.spawn(client, log, number)
+        bench.runtime.sleep(random.uniform(0.02, 0.3))
+
+    bench.run(main)
+    applied = list(bench.applied)
+    left = bench.memory.crash_clone(bench.runtime.random)
+    bench.runtime.crash()
+    written = [(record.tablet_id, record.sequence) for record in read_log(left, bench.folder)]
+    assert written == called[: len(written)]
+    if durability == "sync":
+        assert applied == written[: len(applied)]
 
 
 def test_an_apply_that_fails_stops_the_log(bench) -> None:
