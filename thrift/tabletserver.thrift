@@ -279,7 +279,8 @@ service TabletAdmin {
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
   /** No block of the SSTables of its tablets of this table is in the cache on return. */
   CacheEviction clear_block_cache(1: string incarnation, 2: i64 tableId) throws (1: RpcError error),
-  /** A message for each background task of its process that ever died of a bug, for people. */
+  /** A message for each background task of its process that ever died of a bug, and for a commit log that broke, for
+   * people. */
   list<string> task_deaths(1: string incarnation) throws (1: RpcError error),
   /** Nothing: that it is answered says that this server can be reached. */
   void ping(1: string incarnation) throws (1: RpcError error)

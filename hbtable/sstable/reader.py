@@ -34,21 +34,16 @@ _READ_AHEAD_BYTES: Final = 512 * 1024
 
 class DamagedBlock(Corruption):
     """A block whose bytes do not check; the other blocks of its file can be read. `first_key`: the first one in it.
-    `following`: the first key of the block behind it, and its separator; b"" when there is none."""
+    `stop_row`: the row behind those of which cells may lie in it."""
 
-    def __init__(self, path: str, offset: int, reason: str, first_key: bytes, following: tuple[bytes, bytes]) -> None:
+    def __init__(self, path: str, offset: int, reason: str, first_key: bytes, stop_row: bytes) -> None:
         super().__init__(path, offset, reason)
         self.first_key = first_key
-        self._following = following
+        self._stop_row = stop_row
 
     def rows(self) -> RowRange:
         """The rows of which cells may lie in it."""
-        key, separator = self._following
-        if not key:
-            return RowRange(row_of(self.first_key), b"")
-        row = row_of(key)
-        # A separator is above all that lies before it: the row begins behind the block, or in it.
-        return RowRange(row_of(self.first_key), row if separator <= row_prefix(row) else successor(row))
+        return RowRange(row_of(self.first_key), self._stop_row)
 
 
 class Meter(Protocol):
@@ -345,10 +340,15 @@ class SSTableReader:
         return blocks
 
     def _damaged(self, number: int, error: Corruption) -> DamagedBlock:
-        index, following = self._index, (b"", b"")
-        if number + 1 < len(index.first_keys):
-            following = (index.first_keys[number + 1], index.separators[number + 1])
-        return DamagedBlock(error.path, error.offset, error.reason, index.first_keys[number], following)
+        first_keys = self._index.first_keys
+        if number + 1 == len(first_keys):  # all behind the file's last row is in other files, if anywhere
+            stop_row = successor(row_of(self.properties.last_key))
+        else:
+            stop_row = row_of(first_keys[number + 1])
+            # A separator is above all that lies before it: the row begins behind the block, or in it.
+            if self._index.separators[number + 1] > row_prefix(stop_row):
+                stop_row = successor(stop_row)
+        return DamagedBlock(error.path, error.offset, error.reason, first_keys[number], stop_row)
 
     @switches
     def _verify_block(self, number: int, last_key: bytes) -> tuple[bytes, int]:

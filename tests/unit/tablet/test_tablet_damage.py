@@ -103,6 +103,23 @@ def test_all_rows_but_those_of_a_damaged_block_are_read_and_the_error_names_them
     bench.run(main)
 
 
+def test_the_damaged_last_block_of_a_file_says_nothing_of_rows_behind_the_file(bench: Bench) -> None:
+    """Whoever passes over what is damaged, as the master does in METADATA, would pass over sound rows with it."""
+
+    def main() -> None:
+        flip(bench, only_file(filled(bench, ROWS[:5])), 50)  # in its only block
+        tablet = bench.load()
+        for row in ROWS[5:]:
+            tablet.mutate([put(row, b"f:a", b"v" * 50)])
+        sound, errors = readable(tablet)
+        first, stop = errors[0].first_row, errors[0].stop_row
+        assert [row for row in ROWS if row not in sound] == [row for row in ROWS if first <= row < stop]
+        assert stop == ROWS[4] + b"\0"
+        assert scanned(tablet, RowRange(stop)) == ROWS[5:]
+
+    bench.run(main)
+
+
 @WHOLE_FILE
 def test_a_file_that_cannot_be_opened_stops_reads_and_no_writes(
     bench: Bench, spoil: Callable[[Bench, str], None]
