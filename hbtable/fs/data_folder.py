@@ -10,9 +10,8 @@ right to write. A folder is never taken over unless it is empty or has FORMAT.
 
 Somebody may remove LOCK, or put another folder in this one's place, a backup say, while a process uses it. So the
 folder itself is locked as well, where the file system can do that, and its holder looks whether path and LOCK are still
-those that it locked (check_held): otherwise a second process could be serving there. A backup that is copied over the
-files in place leaves folder and LOCK where they are: what LOCK says tells, and the sizes of files that are being
-written.
+those that it locked (check_held): otherwise a second process could be serving there. A backup copied over the files
+leaves folder and LOCK in place: what LOCK says tells, and the files that are being written; others (check_files) later.
 """
 
 import contextlib
@@ -55,8 +54,8 @@ class DataFolder:
         self._turn = 0
         """Counted up before the text is written, and after."""
         self.overwritten: Callable[[], str] = lambda: ""
-        """The path of a file that this process writes to and that somebody else changed; "": there is none. Does not
-        switch."""
+        self.replaced: Callable[[], str] = lambda: ""
+        """Of KnownFiles, look_at_growing and look."""
         _HELD.add((os.getpid(), self._ids[0]))
 
     @property
@@ -108,9 +107,11 @@ class DataFolder:
         is there. The same when somebody wrote over the files in it. A few calls of the system; to be made often, and
         before anything is acknowledged."""
         _check_same(self.root, self._ids)
-        changed = "LOCK" if self._is_other_text() else self.overwritten()
-        if changed:
-            raise _lost(self.root, f"somebody wrote over its files ({changed}), as when a backup is copied into it,")
+        _check_unchanged(self.root, "LOCK" if self._is_other_text() else self.overwritten())
+
+    def check_files(self) -> None:
+        """As check_held, of some files that this process read or wrote before. In the thread that writes them."""
+        _check_unchanged(self.root, self.replaced())
 
     def _is_other_text(self) -> bool:
         """Whether somebody else wrote into LOCK. Another thread than that of set_address() may ask."""
@@ -234,6 +235,11 @@ def _lost(root: str, what: str) -> LockLost:
         f"the data folder {root} is not this process's any more: {what} while it was in use. Another process may own "
         "what is there now: stop this server or close this database, and start or open the folder that counts"
     )
+
+
+def _check_unchanged(root: str, changed: str) -> None:
+    if changed:
+        raise _lost(root, f"somebody wrote over its files ({changed}), as when a backup is copied into it,")
 
 
 def check_readable(root: str) -> None:

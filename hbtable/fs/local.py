@@ -27,8 +27,10 @@ from hbtable.errors import (
     StorageFailed,
 )
 from hbtable.fs import disk
+from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.descriptor_syncs import DescriptorSyncs
 from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
+from hbtable.fs.known_files import KnownFiles
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import UNFINISHED, check_path, read_error, write_error
 from hbtable.runtime.interface import Runtime
@@ -43,8 +45,8 @@ class LocalAppendFile:
     """An open file; its descriptor is closed only when no sync uses it any more."""
 
     __slots__ = (
-        "_append_kind", "_closed", "_descriptor", "_descriptor_syncs", "_in_threads", "_most", "_runtime", "_size",
-        "_sync_kind", "_system", "_writes", "path",
+        "_append_kind", "_closed", "_descriptor", "_descriptor_syncs", "_in_threads", "_inode", "_is_log", "_most",
+        "_runtime", "_size", "_sync_kind", "_system", "_writes", "path",
     )  # fmt: skip
 
     def __init__(self, system: "LocalFileSystem", runtime: Runtime, path: str, descriptor: int) -> None:
@@ -53,7 +55,9 @@ class LocalAppendFile:
         self._runtime = runtime
         self._descriptor = descriptor
         self._descriptor_syncs = DescriptorSyncs(descriptor)
-        use = "log" if path.startswith("logs/") else "file"
+        self._inode = os.fstat(descriptor).st_ino
+        self._is_log = path.startswith("logs/")
+        use = "log" if self._is_log else "file"
         self._sync_kind, self._append_kind = f"{use}-sync", f"{use}-append"
         self._in_threads = 0
         """Calls that use the descriptor in a thread."""
@@ -62,7 +66,7 @@ class LocalAppendFile:
         self._size = self._most = 0
         """The bytes that are surely in the file, and those together with what is just being written."""
         self._closed = False
-        system.growing.add(self)
+        system.known.growing.add(self)
 
     @switches
     def append(self, data: bytes) -> None:
@@ -122,19 +126,24 @@ class LocalAppendFile:
         if self._closed:
             return
         self._closed = True
-        self._system.growing.discard(self)
+        self._system.known.closed(self, self._size if self._size == self._most else None)
         if not self._in_threads:
             os.close(self._descriptor)
 
-    def has_other_size(self) -> bool:
-        """Whether it is longer or shorter than what was appended: somebody else wrote to it. Other threads ask, too,
-        while this one appends or closes."""
-        least = self._size
-        if self._closed:
+    def is_other(self) -> bool:
+        """Whether it is longer or shorter than what was appended, or, of a log, its path leads to another file by now:
+        somebody else wrote there. Other threads ask, too, while this one appends or closes."""
+        least, growing = self._size, self._system.known.growing
+        if self not in growing:
             return False
-        size = os.fstat(self._descriptor).st_size
-        # If it is closed by now, the descriptor may have been another file's.
-        return not least <= size <= self._most and not self._closed
+        try:
+            # What is acknowledged rests on the log alone; other files may go while they are written, with their table.
+            status = os.stat(f"{self._system.root}/{self.path}") if self._is_log else os.fstat(self._descriptor)
+            other = status.st_ino != self._inode or not least <= status.st_size <= self._most
+        except FileNotFoundError:
+            other = True
+        # If it was closed meanwhile, the descriptor may have been another file's.
+        return other and self in growing
 
     def _check_usable(self) -> None:
         if self._closed or self._descriptor_syncs.failed:
@@ -189,15 +198,13 @@ class LocalFileSystem:
         self.when_full: Callable[[], None] = _nobody
         self.check_held: Callable[[], None] = _nobody
         """DataFolder.check_held, for a folder that is locked."""
-        self.growing: set[LocalAppendFile] = set()
-        """Files that are open for appending."""
+        self.known = KnownFiles(self.root)
 
-    def overwritten(self) -> str:
-        """As DataFolder.overwritten."""
-        try:
-            return next((file.path for file in tuple(self.growing) if file.has_other_size()), "")
-        except OSError:
-            return ""  # nothing is known
+    def belongs_to(self, folder: DataFolder) -> None:
+        """Whatever is done here is done while the folder is held, and who looks after the folder hears of files that
+        somebody else changed."""
+        self.check_held, self.known.alone = folder.check_held, True
+        folder.overwritten, folder.replaced = self.known.look_at_growing, self.known.look
 
     def check_ours(self) -> None:
         """StorageFailed when another folder lies at the path by now: nothing may be changed there."""
@@ -229,14 +236,16 @@ class LocalFileSystem:
     @switches
     def reserve(self, path: str, length_bytes: int) -> None:
         try:
-            self._runtime.offload("file-write", disk.reserve, self.root, self._absolute(path), length_bytes)
+            with self.known.change(path):
+                self._runtime.offload("file-write", disk.reserve, self.root, self._absolute(path), length_bytes)
         except OSError as error:
             raise write_error(error, path, "reserving") from error
 
     @switches
     def shrink(self, path: str, length_bytes: int) -> None:
         try:
-            self._runtime.offload("file-write", disk.shrink, self._absolute(path), length_bytes)
+            with self.known.change(path):
+                self._runtime.offload("file-write", disk.shrink, self._absolute(path), length_bytes)
         except OSError as error:
             raise write_error(error, path, "shrinking") from error
 
@@ -256,7 +265,8 @@ class LocalFileSystem:
             raise self.write_failed(error, path, "creating") from error
         try:
             # Without this a crash could drop the name, and with it everything synced to the file later.
-            self._runtime.offload("file-write", disk.sync_folder_of, absolute)
+            with self.known.change(path):
+                self._runtime.offload("file-write", disk.sync_folder_of, absolute)
         except OSError as error:
             os.close(descriptor)
             raise self.write_failed(error, path, "creating") from error
@@ -269,22 +279,24 @@ class LocalFileSystem:
             descriptor = os.open(absolute, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise self._read_failed(error, path) from error
-        return LocalReadFile(self._runtime, path, descriptor, os.fstat(descriptor).st_size)
+        length_bytes = os.fstat(descriptor).st_size
+        self.known.opened(path, length_bytes)
+        return LocalReadFile(self._runtime, path, descriptor, length_bytes)
 
     @switches
     def read_file(self, path: str) -> bytes:
-        file = self.open(path)
-        try:
-            return file.read_at(0, file.length_bytes)
-        finally:
-            file.close()
+        with contextlib.closing(self.open(path)) as file:
+            data = file.read_at(0, file.length_bytes)
+        self.known.whole(path, data)
+        return data
 
     @switches
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
         temporary = f"{self.root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
         try:
-            self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data)
+            with self.known.change(path, data=data):
+                self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data)
         except OSError as error:
             raise self.write_failed(error, path, "writing") from error
 
@@ -334,7 +346,8 @@ class LocalFileSystem:
             raise self.write_failed(error, source, "renaming") from error
         try:
             # The target's folder first: a crash in between must leave two names rather than none.
-            self._runtime.offload("file-write", disk.sync_folder_of, absolute_target, absolute_source)
+            with self.known.change(source, target):
+                self._runtime.offload("file-write", disk.sync_folder_of, absolute_target, absolute_source)
         except OSError as error:
             raise self.write_failed(error, target, "renaming to") from error
 
@@ -342,7 +355,8 @@ class LocalFileSystem:
     def delete(self, path: str) -> None:
         absolute = self._absolute(path)
         try:
-            self._runtime.offload("file-write", disk.delete, absolute)
+            with self.known.change(path):
+                self._runtime.offload("file-write", disk.delete, absolute)
         except FileNotFoundError as error:
             raise FileNotFound(f"there is no file {path} to delete") from error
         except OSError as error:
@@ -352,7 +366,8 @@ class LocalFileSystem:
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
         try:
-            self._runtime.offload("file-write", disk.delete_folder, absolute)
+            with self.known.change(folder=folder):
+                self._runtime.offload("file-write", disk.delete_folder, absolute)
         except OSError as error:
             raise self.write_failed(error, folder, "deleting") from error
 

@@ -1,4 +1,5 @@
-"""Looks often whether the data folder is still the one that this process locked (fs.data_folder, check_held)."""
+"""Looks often whether the data folder is still the one that this process locked, with the files that it wrote
+(fs.data_folder)."""
 
 import logging
 from collections.abc import Callable
@@ -16,12 +17,14 @@ _LOOK_SECONDS: Final = 0.1
 
 
 class HeldFolder(Protocol):
-    """A DataFolder, a FolderForReading, or what stands for them."""
+    """A DataFolder, or what stands for one."""
 
     @property
     def root(self) -> str: ...
 
     def check_held(self) -> None: ...
+
+    def check_files(self) -> None: ...
 
 
 @final
@@ -50,6 +53,7 @@ class FolderWatch:
             return
         try:
             self._folder.check_held()
+            self._folder.check_files()
         except LockLost as error:
             self._lost = True
             self._lock_service.end()

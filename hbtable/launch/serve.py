@@ -114,7 +114,7 @@ class SingleServer:
         check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
         self._fs = LocalFileSystem(self._path, self.runtime)
-        self._fs.check_held, self._folder.overwritten = self._folder.check_held, self._fs.overwritten
+        self._fs.belongs_to(self._folder)
         self._lock_service = lock_service = LocalLockService(self._fs, self.runtime)
         self.cluster = EmbeddedCluster(
             self.runtime,

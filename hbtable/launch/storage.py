@@ -36,6 +36,10 @@ class Storage(ABC):
         """LockLost when another process may use it by now."""
 
     @abstractmethod
+    def check_files(self) -> None:
+        """LockLost when somebody else wrote over its files. As DataFolder.check_files."""
+
+    @abstractmethod
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         """In the hub. A cluster on this storage, which is not started yet, and the lock service below it."""
 
@@ -63,11 +67,6 @@ class _OnDisk(Storage):
     def check_held(self) -> None:
         self._folder.check_held()
 
-    def _local(self, runtime: Runtime) -> LocalFileSystem:
-        local = LocalFileSystem(self.root, runtime)
-        local.check_held = self.check_held
-        return local
-
     def close(self) -> None:
         self._folder.close()
 
@@ -86,9 +85,12 @@ class _Folder(_OnDisk):
             raise
         super().__init__(folder)
 
+    def check_files(self) -> None:
+        self._held.check_files()
+
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
-        local = self._local(runtime)
-        self._held.overwritten = local.overwritten
+        local = LocalFileSystem(self.root, runtime)
+        local.belongs_to(self._held)
         lock_service = LocalLockService(local, runtime)
         return EmbeddedCluster(runtime, local, lock_service, options, room=local, marks=self._marks), lock_service
 
@@ -113,8 +115,13 @@ class _Reading(_OnDisk):
             raise
         super().__init__(folder)
 
+    def check_files(self) -> None:
+        """Nothing is written there."""
+
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
-        overlay = OverlayFileSystem(self._local(runtime), MemoryFileSystem(runtime))
+        local = LocalFileSystem(self.root, runtime)
+        local.check_held = self.check_held
+        overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
         lock_service = LocalLockService(overlay, runtime)
         return EmbeddedCluster(
             runtime, overlay, lock_service, options, refusal=_REFUSAL.format(self.root)
@@ -131,6 +138,9 @@ class _Memory(Storage):
 
     def check_held(self) -> None:
         """It is."""
+
+    def check_files(self) -> None:
+        """Nobody else can reach them."""
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         memory = MemoryFileSystem(runtime)

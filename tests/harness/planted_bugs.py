@@ -23,6 +23,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     interrupted 30   calls pass through a lock
     unseen      31   the death of a background task is not noted
     overwritten 32   nobody reads what LOCK says
+    forgotten   33   what a process knows of a file ends when it closes the file
 """
 
 from collections.abc import Callable, Iterator
@@ -41,6 +42,7 @@ from hbtable.commitlog.group_files import writer as group_writer
 from hbtable.commitlog.segments import chain
 from hbtable.errors import Corruption, HbtableError
 from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.known_files import KnownFiles
 from hbtable.hbase.calls.scanners import Scanners
 from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
@@ -170,6 +172,7 @@ PLANTED = {
     "interrupted": (Patch(Portal, "_submit", _through_a_gate),),
     "unseen": (Patch(TaskDeaths, "died", lambda self, name, error, again=True: None),),
     "overwritten": (Patch(DataFolder, "_is_other_text", lambda self: False),),
+    "forgotten": (Patch(KnownFiles, "closed", lambda self, file, length_bytes: self.growing.discard(file)),),
 }
 
 

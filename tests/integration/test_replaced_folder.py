@@ -84,7 +84,7 @@ def copy_over(source: Path, target: Path) -> None:
     subprocess.run(["cp", "-a", f"{source}/.", str(target)], check=True)
 
 
-@pytest.mark.parametrize("taken", ["running", "stopped"])
+@pytest.mark.parametrize("taken", ["running", "before the last segment", "stopped"])
 def test_a_server_ends_when_a_backup_is_copied_over_its_files(tmp_path: Path, taken: str) -> None:
     """`taken`: whether the server ran when the backup was made; with the same server, LOCK says the same."""
     root, backup = tmp_path / "data", tmp_path / "backup"
@@ -92,13 +92,14 @@ def test_a_server_ends_when_a_backup_is_copied_over_its_files(tmp_path: Path, ta
         with hbtable.open(str(root)) as database:
             database.create_table("other", ["f"])
         copy_over(root, backup)
-    with ServerProcess(root) as server:
+    with ServerProcess(root, defines=["log.segment_bytes=20000"]) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         connection.table("t").put(b"r", {b"f:q": b"v"})
-        if taken == "running":
+        if taken != "stopped":
             copy_over(root, backup)
-        connection.table("t").put(b"s", {b"f:q": b"v"})
+        for number in range(3 if taken == "before the last segment" else 1):
+            connection.table("t").put(b"s%d" % number, {b"f:q": b"v" * 20000})
         connection.close()
         copy_over(backup, root)
         assert server.process is not None

@@ -62,7 +62,7 @@ def test_large_appends_run_in_threads_and_keep_the_order(tmp_path: Path) -> None
         file = fs.create(path)
         for data in (b"first", large, b"last"):
             file.append(data)
-        assert not file.has_other_size()
+        assert not file.is_other()
         file.close()
         assert fs.read_file(path) == b"first" + large + b"last"
     assert [kind for kind, name in recorder.kinds if name == "append"] == ["log-append", "file-append"]
