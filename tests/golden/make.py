@@ -159,6 +159,7 @@ def fill(golden: Golden) -> None:
     golden.shell("flush 'kinds'")
     _regions(golden)
     _families(golden)
+    _ranges(golden)
     golden.shell("flush 'space:attributed'", "alter 'space:attributed', {READONLY => 'true'}", "disable 'off'")
     golden.tables[b"space:attributed"].attributes.insert(1, ["READONLY", "true"])
     golden.tables[b"off"].enabled = False
@@ -225,6 +226,16 @@ def _families(golden: Golden) -> None:
     golden.shell("alter 'altered', {NAME => 'g', METHOD => 'delete'}", "alter 'altered', {NAME => 'g'}")
     golden.tables[b"altered"].drop(b"g")
     golden.put(b"altered", b"ab", b"g:q1", b"of the new family", T0)
+
+
+def _ranges(golden: Golden) -> None:
+    """Ranges of rows deleted at once, of files and of memory, in two tablets, and rows put there afterwards."""
+    for turn in (1, 2):
+        for number, prefix, family in product(range(10), (b"gone", b"kept"), (b"f", b"g")):
+            golden.put(b"ranged", b"%s-%03d" % (prefix, number), family + b":q", b"%d" % turn, T0 + 10 * turn)
+        golden.shell("flush 'ranged'", "deleteall 'ranged', {ROWPREFIXFILTER => 'gone', CACHE => 100}")
+        golden.tables[b"ranged"].delete_rows(b"gone")
+    golden.put(b"ranged", b"gone-003", b"f:q", b"new", T0 + 100)
 
 
 def tail(golden: Golden, turn: int) -> None:

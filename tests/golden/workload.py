@@ -51,6 +51,10 @@ class ModelTable:
         """And all that is in it."""
         self.puts = {place: cells for place, cells in self.puts.items() if place[1] != family}
 
+    def delete_rows(self, prefix: bytes) -> None:
+        """What is there now; later puts show."""
+        self.puts = {place: cells for place, cells in self.puts.items() if not place[0].startswith(prefix)}
+
     def cells(self) -> Iterator[tuple[Column, list[tuple[int | None, bytes]]]]:
         """Each column that shows anything, its versions newest first."""
         for place in sorted(self.puts):
@@ -138,6 +142,7 @@ def tables() -> dict[bytes, ModelTable]:
         ModelTable(b"altered", "create 'altered', {NAME => 'f'}, {NAME => 'g'}", {
             b"f": usual, b"g": {**usual, "added_in": 3},
         }),
+        ModelTable(b"ranged", "create 'ranged', 'f', 'g', SPLITS => ['gone-005']", {b"f": usual, b"g": usual}),
         ModelTable(b"presplit", "create 'presplit', 'f', SPLITS => ['g', 'n', 't']", {b"f": usual}),
     ]  # fmt: skip
     return {table.name: table for table in made}
