@@ -90,6 +90,7 @@ class Evidence:
     """Of each log that recovery can read, those that look like METADATA's: of the column of its records."""
     highest_tablet: int = 0
     highest_generation: int = 0
+    highest_clock_millis: int = 0
     """In those logs."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Of a cluster's files those that could not be had now, sound or not, by path; and why."""
@@ -99,6 +100,12 @@ class Evidence:
     """Logs that are gone because nobody needed them, whoever names them since."""
     log_records: int = 0
     sorted_records: int = 0
+
+    def clock_millis(self) -> int:
+        """The latest time that a server is known to have assigned, to a cell of any tablet; 0: none."""
+        files = [*self.sstables.values(), *self.trash.values()]
+        times = [file.properties.identity.clock_millis for file in files if file.properties is not None]
+        return max([self.highest_clock_millis, *times])
 
     @switches
     def look_at(
@@ -229,6 +236,7 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
         found.log_records += 1
         found.highest_tablet = max(found.highest_tablet, record.tablet_id)
         found.highest_generation = max(found.highest_generation, record.generation)
+        found.highest_clock_millis = max(found.highest_clock_millis, record.clock_millis)
         for key, _ in record.pairs:
             check_known(key, folder)
         if any(_METADATA_COLUMN in key for key, _ in record.pairs):

@@ -1,10 +1,10 @@
 """A damaged SSTable of a user table: its sound blocks are written anew, or the files it was made from come back."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import final
 
-from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.encoding.cell_key import TERMINATOR, Pair, parse_suffix
 from hbtable.fs.interface import FileSystem
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import SSTableRef, TabletRecord
@@ -137,10 +137,11 @@ class UserFiles:
         if file.properties is not None:
             return file.properties.identity
         table_id = table_of_path(file.path)
+        clock_millis = _latest(pairs, self._evidence.clock_millis())
         if named is not None:
             record, key, _ = named
-            return SSTableIdentity(table_id, record.tablet_id, key, record.generation)
-        return SSTableIdentity(table_id, 0, self._key_of(table_id, pairs), 0)
+            return SSTableIdentity(table_id, record.tablet_id, key, record.generation, clock_millis=clock_millis)
+        return SSTableIdentity(table_id, 0, self._key_of(table_id, pairs), 0, clock_millis=clock_millis)
 
     def _key_of(self, table_id: int, pairs: list[Pair]) -> str:
         """The stack that holds the first cell's family, and no other family."""
@@ -170,6 +171,13 @@ class UserFiles:
     def _table(self, table_id: int) -> str:
         schema = self._schemas.get(table_id)
         return shown_table(schema.name if schema is not None else None, table_id)
+
+
+def _latest(pairs: Iterable[Pair], clock_millis: int) -> int:
+    """The latest time of these cells that a server may have assigned, where the file's own word is lost. Its tablet
+    goes on behind it; else puts would hide below these cells when the clock was ahead once. Clients choose times, too:
+    one that is later than anything a server is known to have assigned is theirs, and moves no clock."""
+    return max((time for time, *_ in (parse_suffix(key) for key, _ in pairs) if time <= clock_millis), default=0)
 
 
 def _rows(record: TabletRecord) -> str:
