@@ -55,6 +55,11 @@ class LimitExceeded(InvalidRequest):
     """A row key, cell or message is larger than the configured limit."""
 
 
+class SpaceLimitReached(InvalidRequest):
+    """A table holds more than its limit of space allows, and what was asked for would add to it, or is forbidden until
+    it holds less."""
+
+
 class BadFilter(InvalidRequest):
     """A filter string cannot be understood. `position` is the byte offset of the offence, -1 if unknown."""
 

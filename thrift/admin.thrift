@@ -380,6 +380,15 @@ service HbtableAdmin {
    * do not know the call. */
   void adminSetThrottle(1: string user, 2: binary namespaceName, 3: binary table, 4: bool everyServer,
     5: string throttleType, 6: i64 limit, 7: i64 seconds, 8: bool cluster) throws (1: IOError io, 2: IllegalArgument ia)
+  /** The files of this table, or of this namespace's tables together, have at most so many bytes, or HBase's `policy`
+   * (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until they have less. 0:
+   * no limit. InvalidRequest, LimitExceeded. Older releases do not know the call. */
+  void adminSetSpaceLimit(1: binary namespaceName, 2: binary table, 3: i64 limit, 4: string policy)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  /** Each table that users made: `table`, `bytes` of its files, and `limit`, `policy` and `violated` if it has a limit
+   * of space, or its namespace. Unavailable while a tablet server does not answer. Older releases do not know the call.
+   * */
+  list<map<string, string>> adminSpaceUsage() throws (1: IOError io)
   /** Whether this user's calls count for no throttle but his own. InvalidRequest, LimitExceeded. Older releases do not
    * know the call. */
   void adminSetQuotaExemption(1: string user, 2: bool exempt) throws (1: IOError io, 2: IllegalArgument ia)
@@ -388,7 +397,7 @@ service HbtableAdmin {
   /** Whether they are now. Older releases do not know the call. */
   bool adminThrottlingEnabled() throws (1: IOError io)
   /** Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`, `seconds`
-   * and `scope`, or `exempt`. Older releases do not know the call. */
+   * and `scope`, or `space`, `policy` and `violated`, or `exempt`. Older releases do not know the call. */
   list<map<string, string>> adminQuotas() throws (1: IOError io)
   /** Begins a new file of the log. The one before it is deleted as soon as no tablet needs it. Of each of these
    * servers, as adminServers takes them; of none: of all that live. */

@@ -74,6 +74,15 @@ service MasterService {
    * do not know the call. */
   void set_throttle(1: string user, 2: binary namespaceName, 3: binary table, 4: bool everyServer,
     5: string throttleType, 6: i64 limit, 7: i64 seconds, 8: bool cluster) throws (1: tabletserver.RpcError error),
+  /** The files of this table, or of this namespace's tables together, have at most so many bytes, or HBase's `policy`
+   * (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until they have less. 0:
+   * no limit. InvalidRequest, LimitExceeded. Older releases do not know the call. */
+  void set_space_limit(1: binary namespaceName, 2: binary table, 3: i64 limit, 4: string policy)
+    throws (1: tabletserver.RpcError error),
+  /** Each table that users made: `table`, `bytes` of its files, and `limit`, `policy` and `violated` if it has a limit
+   * of space, or its namespace. Unavailable while a tablet server does not answer. Older releases do not know the call.
+   * */
+  list<map<string, string>> space_usage() throws (1: tabletserver.RpcError error),
   /** Whether this user's calls count for no throttle but his own. InvalidRequest, LimitExceeded. Older releases do not
    * know the call. */
   void set_quota_exemption(1: string user, 2: bool exempt) throws (1: tabletserver.RpcError error),
@@ -82,6 +91,6 @@ service MasterService {
   /** Whether they are now. Older releases do not know the call. */
   bool throttling_enabled() throws (1: tabletserver.RpcError error),
   /** Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`, `seconds`
-   * and `scope`, or `exempt`. Older releases do not know the call. */
+   * and `scope`, or `space`, `policy` and `violated`, or `exempt`. Older releases do not know the call. */
   list<map<string, string>> quotas() throws (1: tabletserver.RpcError error)
 }

@@ -47,7 +47,7 @@ _QUESTIONS: Final = (
     "adminTablets adminServers adminStatus adminNamespaces adminNamespace adminCompactionState adminIsOn "
     "adminBalancerEnabled adminTransitions adminDeadServers adminUnknownServers adminTables adminTable "
     "adminNormalizerEnabled adminDecommissioned adminSlowRequests adminTabletHistory adminGrants adminWhoAmI "
-    "adminQuotas adminThrottlingEnabled"
+    "adminQuotas adminThrottlingEnabled adminSpaceUsage"
 )
 UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""

@@ -156,6 +156,7 @@ ADMIN: Final[Words] = {
     "adminSetThrottle": tuple(
         map(_unless_empty, ("user", "namespace", "table", "every server", "type", "limit", "seconds", "cluster"))
     ),
+    "adminSetSpaceLimit": tuple(map(_unless_empty, ("namespace", "table", "bytes", "policy"))),
     "adminSetQuotaExemption": ("user", "exempt"),
     "adminSetThrottling": ("on",),
     "adminRollLog": ("servers",),

@@ -48,6 +48,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.NoSuchFamily, HBASE + "regionserver.NoSuchColumnFamilyException", False),
     (errors.NotACounter, DO_NOT_RETRY, False),
     (errors.SwitchedOff, DO_NOT_RETRY, False),
+    (errors.SpaceLimitReached, HBASE + "quotas.SpaceLimitingException", False),
     (errors.AccessDenied, HBASE + "security.AccessDeniedException", False),
     (errors.TableNotEnabled, HBASE + "TableNotEnabledException", False),
     (errors.TableNotDisabled, HBASE + "TableNotDisabledException", False),

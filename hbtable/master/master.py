@@ -25,6 +25,7 @@ from hbtable.master.servers.liveness import expire_server
 from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.servers.server_reports import ReportCollector, ServerReports
 from hbtable.master.service import MasterCalls
+from hbtable.master.space_quotas import SpaceQuotas
 from hbtable.master.state_counter import StateCounter
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.normalizer import Normalizer
@@ -126,6 +127,7 @@ class Master:
         )
         act, rules = (self._check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)
+        self._space = SpaceQuotas(runtime, session, catalog, transport, looks, tables, self._check, self.wake)
         self.calls = self._offered(Toggle(session, MERGES))
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
@@ -144,7 +146,7 @@ class Master:
     def _offered(self, merges: Toggle) -> MasterCalls:
         deaths = self._runtime.deaths.ever
         ask, normalizer = self.request_cycle, self._normalizer
-        return MasterCalls(self.tables, self._admit, self._collected, ask, merges, normalizer, deaths)
+        return MasterCalls(self.tables, self._admit, self._collected, ask, merges, normalizer, self._space, deaths)
 
     # ---------------------------------------------------------------- life
 
@@ -175,6 +177,7 @@ class Master:
             self._watching = None
         self._states.stop()
         self._normalizer.stop()
+        self._space.stop()
         self._history.stop()
         if self._placement.epoch:
             self._placement.epoch = 0
@@ -360,6 +363,7 @@ class Master:
     @switches
     def _collect(self) -> str:
         self._normalizer.begin_if_due()
+        self._space.begin_if_due()
         if not self._system_served or not self.collections.due():  # without METADATA it would only hold up the placing
             return ""
         self.collections.begin()

@@ -7,7 +7,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.model.names import shown
 from hbtable.model.values import check_flag, check_text, whole_number
 from hbtable.quotas.quotas_file import QuotasFile
-from hbtable.quotas.settings import LARGEST_LIMIT, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.settings import LARGEST_LIMIT, SpaceLimit, SpacePolicy, Subject, ThrottleSetting, ThrottleType
 from hbtable.switches import switches
 
 _MOST_ROOM: Final = 1000
@@ -36,6 +36,17 @@ class QuotaSettings:
             self._file.change(lambda quotas: quotas.with_throttle(throttle))
 
     @switches
+    def set_space_limit(self, namespace: bytes, table: bytes, limit: int, policy: str) -> None:
+        """Durable on return. InvalidRequest, LimitExceeded."""
+        Subject("", namespace, table).check()
+        limit = whole_number("the limit of a quota", limit, 0, LARGEST_LIMIT)
+        if limit:
+            space = SpaceLimit(namespace, table, limit, _policy(policy))
+            self._file.change(lambda quotas: quotas.with_space_limit(space))
+        else:
+            self._file.change(lambda quotas: quotas.without_space_limit(namespace, table))
+
+    @switches
     def set_exemption(self, user: str, exempt: bool) -> None:
         """Durable on return. InvalidRequest, LimitExceeded."""
         check_flag("exempt", exempt)
@@ -56,6 +67,7 @@ class QuotaSettings:
         """In HBase's order: namespaces, servers, tables, users."""
         quotas = self._file.read()
         found = [(one.subject.order(), _named(one.subject) | _set(one)) for one in quotas.throttles]
+        found += [(_subject(one).order(), _named(_subject(one)) | _space(one)) for one in quotas.space]
         found += [(Subject(user).order(), {"user": user, "exempt": "true"}) for user in quotas.exempt]
         return [words for _, words in sorted(found, key=lambda pair: pair[0])]
 
@@ -67,6 +79,23 @@ def _check(subject: Subject, every_server: bool) -> None:
         raise InvalidRequest(f"a quota is on {subject} or on every tablet server, not on both: set two")
     if not every_server and not any(subject):
         raise InvalidRequest("a quota is on a user, a table or a namespace, or on every tablet server: name one")
+
+
+def _policy(name: str) -> SpacePolicy:
+    check_text("the policy of a limit of space", name, _MOST_ROOM)
+    try:
+        return SpacePolicy[name]
+    except KeyError:
+        known = ", ".join(SpacePolicy.__members__)
+        raise InvalidRequest(f"{name!r} is no policy of a limit of space; there are {known}") from None
+
+
+def _subject(space: SpaceLimit) -> Subject:
+    return Subject("", space.namespace, space.table)
+
+
+def _space(space: SpaceLimit) -> dict[str, str]:
+    return {"space": str(space.limit), "policy": space.policy.name, "violated": str(space.violated).lower()}
 
 
 def _type(name: str) -> ThrottleType:

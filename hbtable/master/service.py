@@ -10,6 +10,7 @@ from typing import final
 from hbtable.access.user import check_name
 from hbtable.errors import SwitchedOff
 from hbtable.lockservice.toggles import Toggle
+from hbtable.master.space_quotas import SpaceQuotas
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.normalizer import Normalizer
 from hbtable.model.schema import TableSchema
@@ -33,6 +34,7 @@ class MasterCalls(MasterService):
         request_cycle: Callable[[], None],
         merges: Toggle,
         normalizer: Normalizer,
+        space: SpaceQuotas,
         task_deaths: Callable[[], list[str]],
     ) -> None:
         self._tables = tables
@@ -41,6 +43,7 @@ class MasterCalls(MasterService):
         self._request_cycle = request_cycle
         self._merges = merges
         self._normalizer = normalizer
+        self._space = space
         self._task_deaths = task_deaths
 
     # ---------------------------------------------------------------- tables and namespaces
@@ -161,6 +164,19 @@ class MasterCalls(MasterService):
         self._check_master()
         subject = Subject(user, namespace_name, table)
         self._tables.quotas.set_throttle(subject, every_server, throttle_type, limit, seconds, cluster)
+
+    @switches
+    def set_space_limit(
+        self, namespace_name: bytes = b"", table: bytes = b"", limit: int = 0, policy: str = ""
+    ) -> None:
+        self._check_master()
+        self._tables.quotas.set_space_limit(namespace_name, table, limit, policy)
+        self._space.look_soon()
+
+    @switches
+    def space_usage(self) -> list[Mapping[str, str]]:
+        self._check_master()
+        return list(self._space.usage())
 
     @switches
     def set_quota_exemption(self, user: str, exempt: bool) -> None:

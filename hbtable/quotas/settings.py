@@ -1,6 +1,6 @@
 """Quotas as operators set them, by HBase's terms. A Quotas object never changes: a change makes another one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import cached_property
 from typing import Final, NamedTuple, final
@@ -15,7 +15,7 @@ LARGEST_LIMIT: Final = (1 << 63) - 1
 TIMES: Final = {1: "sec", 60: "min", 3600: "hour", 86400: "day"}
 """The seconds for which a limit may be, and HBase's word for each."""
 _MOST: Final = 10_000
-"""Throttles and exemptions together: each tablet server has them all in its memory."""
+"""Throttles, exemptions and limits of space together: each tablet server has them all in its memory."""
 
 
 class ThrottleType(IntEnum):
@@ -78,18 +78,46 @@ class ThrottleSetting(NamedTuple):
     """All tablet servers share the limit, each has the same part; otherwise each has all of it."""
 
 
+class SpacePolicy(IntEnum):
+    """The consequence for a table that is larger than its limit; the names are HBase's. The numbers are stored."""
+
+    NO_INSERTS = 1
+    NO_WRITES = 2
+    NO_WRITES_COMPACTIONS = 3
+    DISABLE = 4
+
+
+class SpaceLimit(NamedTuple):
+    """The most bytes that the files of a table, or of a namespace's tables together, may have."""
+
+    namespace: bytes
+    table: bytes
+    limit: int
+    policy: SpacePolicy
+    violated: bool = False
+    """By the last measurement. With DISABLE it stays so while a table is disabled because of it: a table that nobody
+    serves has no size."""
+
+
 @final
 class Quotas:
     """Everything that is set."""
 
     def __init__(
-        self, throttles: Iterable[ThrottleSetting] = (), exempt: Iterable[str] = (), throttling: bool = True
+        self,
+        throttles: Iterable[ThrottleSetting] = (),
+        exempt: Iterable[str] = (),
+        throttling: bool = True,
+        space: Iterable[SpaceLimit] = (),
+        disabled: Iterable[bytes] = (),
     ) -> None:
         """`exempt`: users whose calls count for no table's, namespace's or server's throttle (HBase's GLOBAL_BYPASS).
-        `throttling`: off, no call is throttled."""
+        `throttling`: off, no call is throttled. `disabled`: tables that are disabled because of their limit."""
         self.throttles = tuple(sorted(throttles, key=_order))
         self.exempt = frozenset(exempt)
         self.throttling = throttling
+        self.space = tuple(sorted(space))
+        self.disabled = frozenset(disabled)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quotas) and self._all() == other._all()
@@ -98,7 +126,7 @@ class Quotas:
         return hash(self._all())
 
     def _all(self) -> tuple[object, ...]:
-        return self.throttles, self.exempt, self.throttling
+        return self.throttles, self.exempt, self.throttling, self.space, self.disabled
 
     @cached_property
     def by_subject(self) -> dict[Subject, tuple[ThrottleSetting, ...]]:
@@ -126,19 +154,68 @@ class Quotas:
 
     def with_throttling(self, throttling: bool) -> "Quotas":
         """Whether anything is throttled."""
-        return Quotas(self.throttles, self.exempt, throttling)
+        return Quotas(self.throttles, self.exempt, throttling, self.space, self.disabled)
+
+    # ---------------------------------------------------------------- space
+
+    def with_space_limit(self, limit: SpaceLimit) -> "Quotas":
+        """In the place of the one of the same table or namespace. InvalidRequest, LimitExceeded."""
+        _check_space(limit)
+        return self._with(self.throttles, self.exempt, [*self._space_without(limit.namespace, limit.table), limit])
+
+    def without_space_limit(self, namespace: bytes, table: bytes) -> "Quotas":
+        return self._with(self.throttles, self.exempt, self._space_without(namespace, table))
+
+    def _space_without(self, namespace: bytes, table: bytes) -> list[SpaceLimit]:
+        return [one for one in self.space if (one.namespace, one.table) != (namespace, table)]
+
+    def space_limit(self, table: bytes) -> SpaceLimit | None:
+        """Its own, or else its namespace's."""
+        found = self._space_limits
+        return found.get((b"", table)) or found.get((names.split(table)[0], b""))
+
+    @cached_property
+    def _space_limits(self) -> dict[tuple[bytes, bytes], SpaceLimit]:
+        return {(one.namespace, one.table): one for one in self.space}
+
+    def measured(self, sizes: Mapping[bytes, int], away: Iterable[bytes]) -> "Quotas":
+        """With what the sizes of all tables mean for the limits. `away`: tables that are disabled because of theirs."""
+        kept = {limit for limit in map(self.space_limit, away) if limit is not None and limit.violated}
+        totals: dict[tuple[bytes, bytes], int] = {}
+        for table, size in sizes.items():
+            namespace = names.split(table)[0]
+            totals[b"", table] = size
+            totals[namespace, b""] = totals.get((namespace, b""), 0) + size
+        space = []
+        for one in self.space:
+            over = totals.get((one.namespace, one.table), 0) > one.limit
+            space.append(one._replace(violated=over or one in kept))
+        return self._with(self.throttles, self.exempt, space)
+
+    def with_disabled(self, table: bytes, disabled: bool) -> "Quotas":
+        tables = self.disabled | {table} if disabled else self.disabled - {table}
+        return Quotas(self.throttles, self.exempt, self.throttling, self.space, tables)
+
+    # ---------------------------------------------------------------- what ends
 
     def without(self, namespace: bytes = b"", table: bytes = b"") -> "Quotas":
         """Of a table or a namespace that is no more; users' throttles on it go, too."""
         gone = namespace, table
-        return self._with([one for one in self.throttles if one.subject[1:] != gone], self.exempt)
+        left = [one for one in self.throttles if one.subject[1:] != gone]
+        return self._with(left, self.exempt, self._space_without(*gone)).with_disabled(table, False)
 
-    def _with(self, throttles: Iterable[ThrottleSetting], exempt: Iterable[str]) -> "Quotas":
-        changed = Quotas(throttles, exempt, self.throttling)
-        count = len(changed.throttles) + len(changed.exempt)
-        if count > max(_MOST, len(self.throttles) + len(self.exempt)):
+    def _with(
+        self, throttles: Iterable[ThrottleSetting], exempt: Iterable[str], space: Iterable[SpaceLimit] | None = None
+    ) -> "Quotas":
+        space = self.space if space is None else space
+        changed = Quotas(throttles, exempt, self.throttling, space, self.disabled)
+        count = changed._count()
+        if count > max(_MOST, self._count()):
             raise LimitExceeded(f"there would be {count} quotas, and {_MOST} is the most: set some on namespaces")
         return changed
+
+    def _count(self) -> int:
+        return len(self.throttles) + len(self.exempt) + len(self.space)
 
 
 def _order(throttle: ThrottleSetting) -> tuple[object, ...]:
@@ -154,6 +231,14 @@ def _check(throttle: ThrottleSetting) -> None:
         raise InvalidRequest(f"a quota is for one of these numbers of seconds: {allowed}; not for {throttle.seconds}")
     if throttle.cluster and not any(throttle.subject):
         raise InvalidRequest("a quota on every tablet server is not shared by them: its scope is MACHINE")
+
+
+def _check_space(space: SpaceLimit) -> None:
+    subject = Subject("", space.namespace, space.table)
+    subject.check()
+    if not any(subject):
+        raise InvalidRequest("a limit of space is on a table or on a namespace: name one")
+    whole_number("the limit of a quota", space.limit, 1, LARGEST_LIMIT)
 
 
 NO_QUOTAS: Final = Quotas()

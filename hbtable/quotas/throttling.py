@@ -14,7 +14,7 @@ from hbtable.errors import Throttled
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
 from hbtable.quotas.bucket import Bucket
-from hbtable.quotas.settings import NO_QUOTAS, Quotas, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.settings import NO_QUOTAS, Quotas, SpacePolicy, Subject, ThrottleSetting, ThrottleType
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
@@ -73,7 +73,17 @@ class CallCost(NamedTuple):
 class Throttling:
     """`active` is looked at by each call; the rest is for calls while it is true."""
 
-    __slots__ = ("_buckets", "_longest_wait", "_quotas", "_refused", "_remembered", "_runtime", "_servers", "active")
+    __slots__ = (
+        "_buckets",
+        "_longest_wait",
+        "_over",
+        "_quotas",
+        "_refused",
+        "_remembered",
+        "_runtime",
+        "_servers",
+        "active",
+    )
 
     def __init__(self, runtime: Runtime, longest_wait_seconds: float, registry: Registry) -> None:
         """`longest_wait_seconds`: the longest that a call waits."""
@@ -84,8 +94,10 @@ class Throttling:
         self._buckets: dict[ThrottleSetting, Bucket] = {}
         self._remembered: dict[tuple[str, bytes], tuple[Bucket, ...]] = {}
         self._refused = registry.counter("hbtable_throttled_calls_total", "Calls that a quota refused.")
+        self._over: dict[bytes, SpacePolicy | None] = {}
+        """The policies of tables that were asked for: None, the table is within its limit of space."""
         self.active = False
-        """Whether any call may be throttled."""
+        """Whether any call may be throttled, or refused because of a limit of space."""
 
     def use(self, quotas: Quotas, servers: int) -> None:
         """In force from now on, in a cluster of so many tablet servers. What a throttle that stays has counted holds
@@ -93,11 +105,13 @@ class Throttling:
         now = self._runtime.clock_seconds()
         before = self._buckets
         self._quotas, self._servers = quotas, servers
-        self._buckets = {one: before.get(one) or Bucket(one, servers, now) for one in quotas.throttles}
+        settings = quotas.throttles if quotas.throttling else ()
+        self._buckets = {one: before.get(one) or Bucket(one, servers, now) for one in settings}
         for bucket in self._buckets.values():
             bucket.share(servers)
         self._remembered = {}
-        self.active = quotas.throttling and bool(quotas.throttles)
+        self.active = bool(settings) or any(one.violated for one in quotas.space)
+        self._over = {}
 
     def buckets(self, user: User | None, table: bytes) -> tuple[Bucket, ...]:
         """Those that a call of this user for this table may take from."""
@@ -112,6 +126,8 @@ class Throttling:
         return known
 
     def _throttles(self, user: str, table: bytes) -> list[ThrottleSetting]:
+        if not self._quotas.throttling:
+            return []
         namespace = names.split(table)[0]
         of = self._quotas.by_subject
         found: list[ThrottleSetting] = []
@@ -122,6 +138,19 @@ class Throttling:
             for subject in (Subject("", b"", table), Subject("", namespace), Subject()):
                 found += of.get(subject, ())
         return found
+
+    def policy(self, table: bytes) -> SpacePolicy | None:
+        """Of a table that holds more than its limit of space; None: it does not."""
+        if table not in self._over:
+            limit = self._quotas.space_limit(table)
+            if len(self._over) >= _MOST_REMEMBERED:
+                self._over.clear()
+            self._over[table] = limit.policy if limit is not None and limit.violated else None
+        return self._over[table]
+
+    def may_compact(self, table: bytes) -> bool:
+        """Whether tablets of the table may be compacted, but for flushes."""
+        return self.policy(table) is not SpacePolicy.NO_WRITES_COMPACTIONS
 
     @switches
     def admit(self, buckets: tuple[Bucket, ...], cost: CallCost) -> None:

@@ -27,6 +27,7 @@ READING: Final = frozenset(
         "normalizer_enabled",
         "throttling_enabled",
         "quotas",
+        "space_usage",
         "master_task_deaths",
         "ping_master",
     )

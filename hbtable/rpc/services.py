@@ -287,6 +287,20 @@ class MasterService(Service):
         with `every_server` for all calls. 0: no limit, without a type of no type. InvalidRequest, LimitExceeded. Older
         releases do not know the call."""
 
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminSetSpaceLimit")
+    def set_space_limit(
+        self, namespace_name: NamespaceName = b"", table: TableName = b"", limit: int = 0, policy: str = ""
+    ) -> None:
+        """The files of this table, or of this namespace's tables together, have at most so many bytes, or HBase's
+        `policy` (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until they
+        have less. 0: no limit. InvalidRequest, LimitExceeded. Older releases do not know the call."""
+
+    @call(CallTimeout.REPORTS, repeatable=True, admin="adminSpaceUsage")
+    def space_usage(self) -> list[Mapping[str, str]]:
+        """Each table that users made: `table`, `bytes` of its files, and `limit`, `policy` and `violated` if it has a
+        limit of space, or its namespace. Unavailable while a tablet server does not answer. Older releases do not know
+        the call."""
+
     @call(CallTimeout.ORDER, repeatable=True, admin="adminSetQuotaExemption")
     def set_quota_exemption(self, user: str, exempt: bool) -> None:
         """Whether this user's calls count for no throttle but his own. InvalidRequest, LimitExceeded. Older releases do
@@ -303,4 +317,4 @@ class MasterService(Service):
     @call(CallTimeout.READ, repeatable=True, admin="adminQuotas")
     def quotas(self) -> list[Mapping[str, str]]:
         """Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`,
-        `seconds` and `scope`, or `exempt`. Older releases do not know the call."""
+        `seconds` and `scope`, or `space`, `policy` and `violated`, or `exempt`. Older releases do not know the call."""

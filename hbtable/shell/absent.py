@@ -15,7 +15,6 @@ _GROUPS: Final = {
         remove_peer_tableCFs set_peer_bandwidth set_peer_exclude_namespaces set_peer_exclude_tableCFs
         set_peer_namespaces set_peer_replicate_all set_peer_serial set_peer_tableCFs show_peer_tableCFs
         update_peer_config""",
-    "hbtable has no limits of space": "list_quota_snapshots list_quota_table_sizes list_snapshot_sizes",
     "in hbtable no quota may be exceeded": "disable_exceed_throttle_quota enable_exceed_throttle_quota",
     "hbtable has no visibility labels": "add_labels clear_auths get_auths set_auths set_visibility",
     "hbtable has no groups of servers": """
@@ -31,7 +30,7 @@ _GROUPS: Final = {
         get_largelog_responses""",
     "a tablet of an enabled table always has a server: move it, or disable the table": "unassign close_region",
     "the master's collection of garbage cannot be switched off": "catalogjanitor_switch cleaner_chore_switch",
-    "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
+    "hbtable has no snapshots": "list_snapshot_sizes snapshot_cleanup_switch snapshot_cleanup_enabled",
     "hbtable does not do this by command yet": """
         abort_procedure clear_compaction_queues flush_master_store get_balancer_decisions
         get_balancer_rejections trace""",

@@ -46,6 +46,7 @@ class SharedState:
         "incarnation",
         "last_room_bytes",
         "loading",
+        "may_compact",
         "memory_freed",
         "memtable_bytes",
         "memtable_limit_bytes",
@@ -76,6 +77,8 @@ class SharedState:
         """Tablets that are being loaded: clients wait for them, and work that can wait does."""
         self.compactions_on = True
         """Merging and major ones; False: those under way are given up."""
+        self.may_compact: Callable[[bytes], bool] = _always
+        """Whether tablets of the table of this name may be compacted, but for flushes. Does not switch."""
         self.sorted_indexes = SortedRunIndexes()
         """Of dead servers' logs, of which this one recovers tablets."""
         self.memtable_bytes = 0
@@ -138,6 +141,10 @@ class SharedState:
 
 def _nobody() -> None:
     """No maintenance task listens yet."""
+
+
+def _always(_: bytes) -> bool:
+    return True
 
 
 def _endless() -> int:

@@ -276,7 +276,8 @@ class Maintenance:
             case Flush():
                 return same < self._options.parallel_flushes
             case Compact():
-                return self._shared.compactions_on and same < self._options.parallel_compactions
+                may = self._shared.compactions_on and self._shared.may_compact(tablet.schema.name)
+                return may and same < self._options.parallel_compactions
             case _:
                 return same < 1
 

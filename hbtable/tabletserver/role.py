@@ -164,6 +164,7 @@ class TabletServerRole:
             registry,
             self._online_tablets.refused,
         )
+        self.shared.may_compact = throttling.may_compact
         return ThrottledTabletService(server, self._online_tablets.tablets, throttling)
 
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> TabletServerAdmin:

@@ -13,6 +13,8 @@ from hbtable.errors import LockLost, SwitchedOff, Unavailable
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import EVERY_TABLE, CacheEviction, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
+from hbtable.quotas.settings import SpacePolicy
+from hbtable.quotas.space import refused
 from hbtable.rpc.services import TabletAdmin
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.slices import in_slices
@@ -84,7 +86,10 @@ class TabletServerAdmin(TabletAdmin):
         self._check_lock()
         if not self._shared.compactions_on:
             raise SwitchedOff(f"nothing was compacted: {COMPACTIONS_OFF}")
-        self._asked.run(self._online_tablets.served(tablet_id), major, family)
+        tablet = self._online_tablets.served(tablet_id)
+        if not self._shared.may_compact(tablet.schema.name):
+            raise refused(SpacePolicy.NO_WRITES_COMPACTIONS, "Compactions")
+        self._asked.run(tablet, major, family)
 
     @switches
     def roll_log(self) -> None:

@@ -13,6 +13,8 @@ from hbtable.model.mutation import RowMutation
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, bytes_of
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.quotas.bucket import Bucket
+from hbtable.quotas.settings import SpacePolicy
+from hbtable.quotas.space import check_writes, refused
 from hbtable.quotas.throttling import CallCost, Throttling, counts_bytes
 from hbtable.rpc.services import TabletService
 from hbtable.switches import switches
@@ -21,8 +23,8 @@ from hbtable.tablet.tablet import Tablet
 
 @final
 class ThrottledTabletService(TabletService):
-    """Over a tablet server's own. Throttled, before anything was looked at or changed. A tablet that is not here is the
-    inner one's business."""
+    """Over a tablet server's own. Throttled and SpaceLimitReached, before anything was looked at or changed. A tablet
+    that is not here is the inner one's business."""
 
     __slots__ = ("_caller", "_inner", "_tablets", "_throttling")
 
@@ -76,6 +78,7 @@ class ThrottledTabletService(TabletService):
     @switches
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         if self._throttling.active:
+            self._check_added_to(tablet_id, "Increments")
             size = len(row) + len(family) + len(qualifier) + 8
             self._admit(tablet_id, CallCost(1, 1, size, size))
         return self._inner.increment(tablet_id, row, family, qualifier, amount)
@@ -86,6 +89,7 @@ class ThrottledTabletService(TabletService):
     ) -> list[Cell]:
         if not self._throttling.active:
             return self._inner.append(tablet_id, row, values, ttl_millis)
+        self._check_added_to(tablet_id, "Appends")
         written = len(row) + sum(map(len, (part for value in values for part in value)))
         buckets = self._admit(tablet_id, CallCost(reads=1, writes=1, written_bytes=written))
         answer = self._inner.append(tablet_id, row, values, ttl_millis)
@@ -98,6 +102,7 @@ class ThrottledTabletService(TabletService):
         self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         if self._throttling.active:
+            self._check_writes(tablet_id, (mutation,))
             read = len(row) + len(family) + len(qualifier)
             self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
         return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
@@ -105,11 +110,15 @@ class ThrottledTabletService(TabletService):
     @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         if self._throttling.active:
+            policy = self._policy(tablet_id)
+            if policy not in (None, SpacePolicy.NO_INSERTS):
+                raise refused(policy, "Deletes")
             self._admit(tablet_id, CallCost(writes=1, written_bytes=len(start_row) + len(stop_row)))
         self._inner.delete_range(tablet_id, start_row, stop_row, timestamp)
 
     @switches
     def _admit_writes(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        self._check_writes(tablet_id, mutations)
         buckets = self._buckets(tablet_id)
         if buckets:
             written = _written(mutations) if counts_bytes(buckets) else 0
@@ -122,9 +131,29 @@ class ThrottledTabletService(TabletService):
             self._throttling.admit(buckets, cost)
         return buckets
 
-    def _buckets(self, tablet_id: int) -> tuple[Bucket, ...]:
+    def _policy(self, tablet_id: int) -> SpacePolicy | None:
+        """Of the limit of space that the tablet's table is over."""
+        tablet = self._users_tablet(tablet_id)
+        return None if tablet is None else self._throttling.policy(tablet.schema.name)
+
+    def _check_writes(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        policy = self._policy(tablet_id)
+        if policy is not None:
+            check_writes(policy, mutations)
+
+    def _check_added_to(self, tablet_id: int, what: str) -> None:
+        policy = self._policy(tablet_id)
+        if policy is not None:
+            raise refused(policy, what)
+
+    def _users_tablet(self, tablet_id: int) -> Tablet | None:
+        """None for one of METADATA, and for one that is not here."""
         tablet = self._tablets.get(tablet_id)
-        if tablet is None or tablet.record.table_id == METADATA_TABLE_ID:
+        return None if tablet is None or tablet.record.table_id == METADATA_TABLE_ID else tablet
+
+    def _buckets(self, tablet_id: int) -> tuple[Bucket, ...]:
+        tablet = self._users_tablet(tablet_id)
+        if tablet is None:
             return ()
         return self._throttling.buckets(self._caller(), tablet.schema.name)
 

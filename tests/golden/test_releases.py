@@ -67,6 +67,7 @@ LATER_CALLS = {
         (
             *("MasterService.normalize", "MasterService.normalizer_switch", "MasterService.normalizer_enabled"),
             *("MasterService.set_throttle", "MasterService.set_quota_exemption", "MasterService.quotas"),
+            *("MasterService.set_space_limit", "MasterService.space_usage"),
             *("MasterService.set_throttling", "MasterService.throttling_enabled"),
         ),
         "the command is refused, and the message says which master to upgrade",

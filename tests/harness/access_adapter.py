@@ -377,6 +377,18 @@ class Session:
         named = call.get("user", ""), call.get("namespace", "").encode(), call.get("table", "").encode()
         self._clients.admin.adminSetThrottle(*named, False, kind, limit, seconds, False)
 
+    def do_set_space_quota(self, call: dict[str, Any]) -> None:
+        named = call.get("namespace", "").encode(), call.get("table", "").encode()
+        self._clients.admin.adminSetSpaceLimit(*named, call.get("limit", 1 << 40), call.get("policy", "NO_INSERTS"))
+
+    do_set_table_space_quota = do_set_space_quota
+
+    def do_remove_space_quota(self, call: dict[str, Any]) -> None:
+        self._clients.admin.adminSetSpaceLimit(b"", call["table"].encode(), 0, "")
+
+    def do_space_quota_sizes(self, _: dict[str, Any]) -> None:
+        self._clients.admin.adminSpaceUsage()
+
     def do_get_quotas(self, call: dict[str, Any]) -> int:
         return sum(one.get("table") == call["table"] for one in self._clients.admin.adminQuotas())
 

@@ -144,6 +144,8 @@ MASTER_CALLS = [
     ("alter_namespace", (b"n", {}), None),
     ("delete_namespace", (b"n",), None),
     ("set_throttle", ("ann", b"", b"t", False, "READ_SIZE", 2**40, 60, True), None),
+    ("set_space_limit", (b"n", b"", 2**40, "DISABLE"), None),
+    ("space_usage", (), [{"table": "t", "bytes": "5"}]),
     ("set_quota_exemption", ("ann", True), None),
     ("set_throttling", (False,), True),
     ("throttling_enabled", (), False),

@@ -51,8 +51,8 @@ SCENARIOS = {
     "W alone guesses through checkAndMutate of several mutations": NEEDS_READ_TOO,
     "balancer by anyone": REFUSED,
 }
-WITHOUT_CALLS = 17
-"""Scenarios with snapshots, permissions of cells, limits of space, replication or conditions by filter."""
+WITHOUT_CALLS = 15
+"""Scenarios with snapshots, permissions of cells, a scan of hbase:quota, replication or conditions by filter."""
 
 
 class Replay:

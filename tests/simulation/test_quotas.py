@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from hbtable.access.user import User
-from hbtable.errors import Throttled
+from hbtable.errors import SpaceLimitReached, Throttled
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec
+from hbtable.model.tablet import METADATA_TABLE_ID
 from tests.harness.guarded_gateway import GuardedGateway, interface
 
 ADMIN, ANN, BOB = User("admin"), User("ann"), User("bob")
@@ -130,6 +131,114 @@ def test_quotas_of_a_table_and_a_namespace_end_with_them(gateway: GuardedGateway
         thrift1.deleteTable(b"t")
         own.adminDeleteNamespace(b"n")
         assert [one["user"] for one in own.adminQuotas()] == ["ann"]
+
+    inside(gateway, body)
+
+
+def has_come(gateway: GuardedGateway, happened: Callable[[], bool]) -> None:
+    """Within the time in which the master measures tables, and servers hear of it."""
+    for _ in range(30):
+        if happened():
+            return
+        gateway.runtime.sleep(1.0)
+    raise AssertionError("it did not happen")
+
+
+def refused(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except interface("thrift1").IOError as error:
+        return "SpaceLimitingException" in error.message and not error.canRetry
+    return False
+
+
+def test_a_table_that_is_too_large_takes_no_puts_until_it_is_smaller(gateway: GuardedGateway) -> None:
+    one = interface("thrift1")
+
+    def body() -> None:
+        thrift1, own = gateway.client(ADMIN, "thrift1"), gateway.client(ADMIN, "admin")
+
+        def put(table: bytes = b"t") -> None:
+            thrift1.mutateRow(table, b"r", [one.Mutation(column=b"f:q", value=b"v" * 5000)], {})
+
+        thrift1.createTable(b"u", [one.ColumnDescriptor(name=b"f")])
+        put()
+        own.adminFlush(b"t", 0)
+        own.adminSetSpaceLimit(b"", b"t", 1, "NO_INSERTS")
+        has_come(gateway, lambda: refused(put))
+        put(b"u")
+        (found,) = (usage for usage in own.adminSpaceUsage() if usage["table"] == "t")
+        assert int(found.pop("bytes")) > 0
+        assert found == {"table": "t", "limit": "1", "policy": "NO_INSERTS", "violated": "true"}
+        thrift1.deleteAllRow(b"t", b"r", {})
+        own.adminCompact(b"t", True, 0, b"")
+        has_come(gateway, lambda: not refused(put))
+
+    inside(gateway, body)
+
+
+def test_what_is_not_compacted_is_refused_and_what_is_over_its_namespaces_limit_as_well(
+    gateway: GuardedGateway,
+) -> None:
+    one = interface("thrift1")
+
+    def body() -> None:
+        thrift1, own = gateway.client(ADMIN, "thrift1"), gateway.client(ADMIN, "admin")
+        own.adminCreateNamespace(b"n", {})
+        thrift1.disableTable(b"t")
+        thrift1.deleteTable(b"t")
+        thrift1.createTable(b"n:t", [one.ColumnDescriptor(name=b"f")])
+
+        def delete() -> None:
+            thrift1.deleteAllRow(b"n:t", b"r", {})
+
+        thrift1.mutateRow(b"n:t", b"r", [one.Mutation(column=b"f:q", value=b"v")], {})
+        own.adminFlush(b"n:t", 0)
+        own.adminSetSpaceLimit(b"n", b"", 1, "NO_WRITES_COMPACTIONS")
+        has_come(gateway, lambda: refused(delete))
+        server = gateway.cluster.server.admin
+        (tablet,) = (one.record for one in server.tablets() if one.record.table_id != METADATA_TABLE_ID)
+        with pytest.raises(SpaceLimitReached, match="NO_WRITES_COMPACTIONS Compactions are disallowed"):
+            server.compact(tablet.tablet_id, True)
+        own.adminSetSpaceLimit(b"n", b"", 0, "")
+        has_come(gateway, lambda: not refused(delete))
+        server.compact(tablet.tablet_id, True)
+
+    inside(gateway, body)
+
+
+def test_a_table_that_was_disabled_because_of_its_limit_is_enabled_with_it_and_no_other(
+    gateway: GuardedGateway,
+) -> None:
+    one = interface("thrift1")
+
+    def body() -> None:
+        thrift1, own = gateway.client(ADMIN, "thrift1"), gateway.client(ADMIN, "admin")
+
+        def fill(name: bytes) -> None:
+            thrift1.mutateRow(name, b"r", [one.Mutation(column=b"f:q", value=b"v")], {})
+            own.adminFlush(name, 0)
+
+        thrift1.createTable(b"u", [one.ColumnDescriptor(name=b"f")])
+        fill(b"t")
+        fill(b"u")
+        thrift1.disableTable(b"u")
+        for name in (b"t", b"u"):
+            own.adminSetSpaceLimit(b"", name, 1, "DISABLE")
+        has_come(gateway, lambda: not thrift1.isTableEnabled(b"t"))
+        gateway.runtime.sleep(30.0)
+        assert not thrift1.isTableEnabled(b"t"), "though a table that nobody serves has no size"
+        own.adminTruncateTable(b"t", False)
+        gateway.runtime.sleep(30.0)
+        assert thrift1.isTableEnabled(b"t"), "it is empty"
+        fill(b"t")
+        has_come(gateway, lambda: not thrift1.isTableEnabled(b"t"))
+        for name in (b"t", b"u"):
+            own.adminSetSpaceLimit(b"", name, 0, "")
+        has_come(gateway, lambda: thrift1.isTableEnabled(b"t"))
+        gateway.runtime.sleep(30.0)
+        assert not thrift1.isTableEnabled(b"u")
+        assert own.adminQuotas() == []
 
     inside(gateway, body)
 

@@ -59,6 +59,7 @@ MASTER: dict[str, dict[str, Any]] = {
         "seconds": 60,
         "cluster": False,
     },
+    "set_space_limit": {"namespace_name": b"", "table": b"t", "limit": 1 << 40, "policy": "NO_WRITES"},
     "set_quota_exemption": {"user": "ann", "exempt": True},
     "set_throttling": {"on": True},
 }
@@ -79,6 +80,7 @@ WITHOUT_VALUES = {
     "master_task_deaths",
     "throttling_enabled",
     "quotas",
+    "space_usage",
     "balancer_rests",
 }
 """Calls that store nothing a caller gave them."""

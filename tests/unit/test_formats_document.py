@@ -36,7 +36,7 @@ from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import NO_LOG, GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 from hbtable.model.tablet_event import GIVEN, TabletEvent
 from hbtable.quotas import quotas_record
-from hbtable.quotas.settings import NO_QUOTAS, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.settings import NO_QUOTAS, SpaceLimit, SpacePolicy, Subject, ThrottleSetting, ThrottleType
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.apply import WriteBuilder
 from hbtable.tablet.writes.clock import TabletClock
@@ -152,6 +152,14 @@ def test_quotas() -> None:
     quotas = NO_QUOTAS.with_throttle(requests).with_throttle(bytes_read).with_exemption("bob", True)
     assert quotas_record.decode(_example("quotas")) == quotas
     assert quotas_record.encode(quotas) == _example("quotas")
+
+
+def test_quotas_with_limits_of_space() -> None:
+    quotas = NO_QUOTAS.with_space_limit(SpaceLimit(b"", b"t", 1 << 30, SpacePolicy.NO_INSERTS))
+    quotas = quotas.with_space_limit(SpaceLimit(b"n", b"", 300, SpacePolicy.DISABLE, violated=True))
+    quotas = quotas.with_disabled(b"n:u", True)
+    assert quotas_record.decode(_example("quotas-space")) == quotas
+    assert quotas_record.encode(quotas) == _example("quotas-space")
 
 
 def test_a_table_record() -> None:

@@ -181,6 +181,15 @@ def _throttled(arguments: Sequence[Any]) -> Scope | None:
     return of_table(names.parse(name)) if name else GLOBAL
 
 
+def _limited(arguments: Sequence[Any]) -> Scope | None:
+    name: bytes | None = arguments[1]
+    return of_table(names.parse(name)) if name else GLOBAL
+
+
+def _sizes(guard: Guard, answer: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    return [one for one in answer if guard.knows_of(one["table"].encode())]
+
+
 ADMIN: Final[dict[str, Requirement]] = {
     **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate adminDeleteRange", of_cells),
     **_each(
@@ -205,6 +214,8 @@ ADMIN: Final[dict[str, Requirement]] = {
         _ADMINISTRATORS,
     ),
     "adminSetThrottle": needs(_throttled, Action.ADMIN),
+    "adminSetSpaceLimit": needs(_limited, Action.ADMIN),
+    "adminSpaceUsage": lists(_sizes),
     **_each("adminSetQuotaExemption adminSetThrottling adminThrottlingEnabled", _ADMINISTRATORS),
     "adminQuotas": lists(_quotas),
     **_each("adminGrant adminRevoke adminGrants", open_to_users),  # Guard checks who may

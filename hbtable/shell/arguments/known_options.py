@@ -38,6 +38,7 @@ _TABLE: Final = {
     "list_regions": "SERVER_NAME LOCALITY_THRESHOLD",
     "get_slowlog_responses": "LIMIT TABLE_NAME CLIENT_IP FILTER_BY_OP",
     "set_quota": "TYPE THROTTLE_TYPE USER TABLE NAMESPACE REGIONSERVER LIMIT SCOPE POLICY GLOBAL_BYPASS",
+    "list_quota_snapshots": "TABLE NAMESPACE REGIONSERVER",
     "list_quotas": "USER TABLE NAMESPACE REGIONSERVER LIMIT",
 }
 OPTIONS: Final = {name: tuple(dict.fromkeys(options.split())) for name, options in _TABLE.items()}

@@ -1,4 +1,4 @@
-"""set_quota, list_quotas, enable_rpc_throttle, disable_rpc_throttle."""
+"""set_quota, list_quotas, enable_rpc_throttle, disable_rpc_throttle, list_quota_table_sizes, list_quota_snapshots."""
 
 import re
 from typing import Final
@@ -13,6 +13,8 @@ from hbtable.shell.language.literals import Value, inspect, shown
 _LIMIT: Final = re.compile(r"(\d+)(req|cu|[bkmgtp])/(sec|min|hour|day)", re.IGNORECASE)
 _SECONDS: Final = {"sec": 1, "min": 60, "hour": 3600, "day": 86400}
 _TIMES: Final = {str(seconds): word for word, seconds in _SECONDS.items()}
+_SPACE: Final = re.compile(r"(\d+)([bkmgtp])?", re.IGNORECASE)
+_POLICIES: Final = ("NO_INSERTS", "NO_WRITES", "NO_WRITES_COMPACTIONS", "DISABLE")
 _SIZES: Final = "BKMGTP"
 _SUBJECTS: Final = {b"USER": "user", b"TABLE": "table", b"NAMESPACE": "namespace"}
 _KINDS: Final = {"req": "NUMBER", "cu": "CAPACITY_UNIT"}
@@ -36,10 +38,11 @@ def set_quota(context: Context, arguments: list[Value]) -> Value:
         return None
     kind = given.pop(b"TYPE")
     if kind == b"SPACE":
-        raise ShellError("hbtable has no limits of space yet: TYPE => THROTTLE alone")
-    if kind != b"THROTTLE":
+        _set_space_limit(context, given)
+    elif kind == b"THROTTLE":
+        _set_throttle(context, given)
+    else:
         raise ShellError(f"Invalid TYPE argument. got {shown(kind)}")
-    _set_throttle(context, given)
     return None
 
 
@@ -52,6 +55,34 @@ def list_quotas(context: Context, arguments: list[Value]) -> Value:
         context.out.row((_owner(one), _quota(one)), dict(one))
     context.out.end(len(found[: most if isinstance(most, int) else None]))
     return None
+
+
+def list_quota_table_sizes(context: Context, _: list[Value]) -> Value:
+    found = context.server.admin("adminSpaceUsage")
+    context.out.begin(("TABLE", "SIZE"))
+    for one in found:
+        context.out.row((one["table"], one["bytes"]), dict(one))
+    context.out.end(len(found))
+    return None
+
+
+def list_quota_snapshots(context: Context, arguments: list[Value]) -> Value:
+    given = _hash(arguments)
+    found = [one for one in context.server.admin("adminSpaceUsage") if "limit" in one and _is_of(one["table"], given)]
+    context.out.begin(("TABLE", "USAGE", "LIMIT", "IN_VIOLATION", "POLICY"))
+    for one in found:
+        policy = one["policy"] if one["violated"] == "true" else "None"
+        context.out.row((one["table"], one["bytes"], one["limit"], one["violated"], policy), dict(one))
+    context.out.end(len(found))
+    return None
+
+
+def _is_of(table: str, given: dict[Value, Value]) -> bool:
+    """Whether the table is the wanted one, and in the wanted namespace."""
+    if b"TABLE" in given and shown(table_of(given[b"TABLE"])).removeprefix("default:") != table:
+        return False
+    space, _, _ = table.rpartition(":")
+    return b"NAMESPACE" not in given or shown(given[b"NAMESPACE"]) == (space or "default")
 
 
 def enable_rpc_throttle(context: Context, _: list[Value]) -> Value:
@@ -154,6 +185,49 @@ def _no_constant(name: str) -> ShellError:
     )
 
 
+# ---------------------------------------------------------------- space
+
+
+def _set_space_limit(context: Context, given: dict[Value, Value]) -> None:
+    ends = given.get(b"LIMIT") == b"NONE"
+    if b"LIMIT" not in given:
+        raise ArgumentError("Expected a LIMIT to be provided")
+    limit = 0 if ends else _bytes(given[b"LIMIT"])
+    del given[b"LIMIT"]
+    policy = shown(given.pop(b"POLICY", None))
+    if not policy and not ends:
+        raise ArgumentError("Expected a POLICY to be provided")
+    if b"TABLE" in given and b"NAMESPACE" in given:
+        raise ArgumentError("Only one of TABLE and NAMESPACE can be specified.")
+    if b"TABLE" not in given and b"NAMESPACE" not in given:
+        raise ArgumentError("One of TABLE or NAMESPACE must be specified.")
+    if not ends and policy not in _POLICIES:
+        raise ServerError(
+            "java.lang.IllegalArgumentException",
+            f"No enum constant {_ENUM}SpaceViolationPolicy.{policy}",
+            f"POLICY is one of {', '.join(_POLICIES)}",
+        )
+    table = table_of(given.pop(b"TABLE")) if b"TABLE" in given else b""
+    namespace = namespace_of(given.pop(b"NAMESPACE")) if b"NAMESPACE" in given else b""
+    _nothing_left(given)
+    context.server.admin("adminSetSpaceLimit", namespace, table, limit, "" if ends else policy)
+
+
+def _bytes(given: Value) -> int:
+    """A number of bytes, or with a unit."""
+    found = _SPACE.fullmatch(shown(given))
+    if found is None:
+        raise ArgumentError(
+            f"Invalid space limit {shown(given)}: it is a number of bytes, or has one of {_SIZES} behind"
+        )
+    number = int(found[1]) << 10 * _SIZES.index((found[2] or "B").upper())
+    if number <= 0:
+        raise ArgumentError("Invalid space limit, must be greater than 0")
+    if number >> 63:
+        raise ArgumentError(f"Invalid space limit, {shown(given)} is more than {(1 << 63) - 1} bytes")
+    return number
+
+
 # ---------------------------------------------------------------- lists
 
 
@@ -175,6 +249,9 @@ def _owner(quota: dict[str, str]) -> str:
 
 
 def _quota(quota: dict[str, str]) -> str:
+    if "space" in quota:
+        named = next(f"{key.decode()} => {quota[word]}" for key, word in _SUBJECTS.items() if word in quota)
+        return f"TYPE => SPACE, {named}, LIMIT => {_size(int(quota['space']))}, VIOLATION_POLICY => {quota['policy']}"
     if "type" not in quota:
         return "GLOBAL_BYPASS => true"
     limit, time = int(quota["limit"]), _TIMES.get(quota["seconds"], f"{quota['seconds']} seconds")

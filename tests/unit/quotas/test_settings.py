@@ -4,7 +4,16 @@ import pytest
 
 from hbtable.errors import InvalidRequest, LimitExceeded
 from hbtable.quotas import settings
-from hbtable.quotas.settings import LARGEST_LIMIT, NO_QUOTAS, Quotas, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.settings import (
+    LARGEST_LIMIT,
+    NO_QUOTAS,
+    Quotas,
+    SpaceLimit,
+    SpacePolicy,
+    Subject,
+    ThrottleSetting,
+    ThrottleType,
+)
 
 ANN = Subject("ann")
 TABLE = Subject("", b"", b"t")
@@ -67,3 +76,37 @@ def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LimitExceeded):
         quotas.with_exemption("eve", True)
     assert quotas.with_throttle(throttle(limit=11)).with_exemption("bob", False).with_throttle(throttle(TABLE))
+
+
+def space(namespace: bytes, table: bytes, limit: int, policy: SpacePolicy = SpacePolicy.NO_WRITES) -> SpaceLimit:
+    return SpaceLimit(namespace, table, limit, policy)
+
+
+def test_a_tables_own_limit_of_space_takes_the_place_of_its_namespaces() -> None:
+    quotas = NO_QUOTAS.with_space_limit(space(b"n", b"", 100)).with_space_limit(space(b"", b"n:t", 500))
+    measured = quotas.measured({b"n:t": 400, b"n:u": 1, b"v": 900}, ())
+    assert [limit is not None and limit.violated for limit in map(measured.space_limit, (b"n:t", b"n:u", b"v"))] == [
+        False,
+        True,
+        False,
+    ]
+    assert measured.measured({b"n:t": 99, b"n:u": 1}, ()) == quotas, "100 bytes are not more than 100"
+    assert measured.without(namespace=b"n").without(table=b"n:t") == NO_QUOTAS
+    assert quotas.with_space_limit(space(b"", b"n:t", 5)).space_limit(b"n:t") == space(b"", b"n:t", 5)
+
+
+def test_a_limit_stays_violated_while_a_table_is_disabled_because_of_it() -> None:
+    limits = [space(b"", b"t", 10, SpacePolicy.DISABLE), space(b"n", b"", 10, SpacePolicy.DISABLE)]
+    quotas = Quotas(space=limits).measured({b"t": 11, b"n:u": 11}, ())
+    gone = quotas.measured({}, (b"t", b"n:u"))
+    assert [one.violated for one in gone.space] == [True, True]
+    assert [one.violated for one in quotas.measured({}, (b"t",)).space] == [True, False]
+    assert quotas.with_disabled(b"t", True).without(table=b"t").disabled == frozenset()
+
+
+@pytest.mark.parametrize(
+    "wrong", [space(b"", b"", 5), space(b"n", b"t", 5), space(b"", b"t", 0), space(b"", b"t", LARGEST_LIMIT + 1)]
+)
+def test_a_limit_of_space_that_cannot_be_is_refused(wrong: SpaceLimit) -> None:
+    with pytest.raises(InvalidRequest):
+        NO_QUOTAS.with_space_limit(wrong)

@@ -76,6 +76,8 @@ ARGUMENTS = {
     "master_task_deaths": [()],
     "ping_master": [()],
     "set_throttle": [("ann", b"", b"t", False, "READ_SIZE", 5, 60, True)],
+    "set_space_limit": [(b"", b"t", 1 << 30, "NO_WRITES")],
+    "space_usage": [()],
     "set_quota_exemption": [("ann", True)],
     "set_throttling": [(True,)],
     "throttling_enabled": [()],
@@ -109,6 +111,7 @@ ANSWERS = {
     "set_throttling": True,
     "throttling_enabled": False,
     "quotas": [{"a": "b"}],
+    "space_usage": [{"table": "t"}],
 }
 
 

@@ -5,10 +5,19 @@ from typing import Any
 import pytest
 
 from hbtable.access.user import User
-from hbtable.errors import Throttled
+from hbtable.errors import SpaceLimitReached, Throttled
 from hbtable.metrics.registry import Registry
+from hbtable.model.mutation import DELETE_COLUMN, RowMutation
 from hbtable.model.read import ScanPage
-from hbtable.quotas.settings import NO_QUOTAS, Quotas, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.settings import (
+    NO_QUOTAS,
+    Quotas,
+    SpaceLimit,
+    SpacePolicy,
+    Subject,
+    ThrottleSetting,
+    ThrottleType,
+)
 from hbtable.quotas.throttling import Throttling
 from hbtable.rpc.declaration import calls_of
 from hbtable.rpc.services import TabletService
@@ -119,3 +128,39 @@ def test_no_page_is_made_ahead_where_it_would_be_counted(rig: Rig) -> None:
     assert rig.service.valid_from_now(5) is not None
     rig.hourly(ThrottleType.WRITE_NUMBER)
     assert rig.service.valid_from_now(5) is None
+
+
+REFUSED = {
+    "mutate": "Puts",
+    "increment": "Increments",
+    "append": "Appends",
+    "check_and_mutate": "Puts",
+}
+DELETE = RowMutation(b"r", [(DELETE_COLUMN, b"f", b"q", 5, b"")])
+
+
+@pytest.mark.parametrize("policy", SpacePolicy)
+def test_a_table_over_its_limit_of_space_takes_what_its_policy_allows(rig: Rig, policy: SpacePolicy) -> None:
+    rig.throttling.use(Quotas(space=[SpaceLimit(b"", b"t", 5, policy)]), 1)
+    for name in CALLS:
+        rig.call(name)
+    rig.throttling.use(Quotas(space=[SpaceLimit(b"", b"t", 5, policy, violated=True)]), 1)
+    for name, what in REFUSED.items():
+        with pytest.raises(SpaceLimitReached, match=f"^{policy.name} {what} are disallowed due to a space quota.$"):
+            rig.call(name)
+    for name in READS:
+        rig.call(name)
+    deletes: list[Any] = [
+        lambda: rig.call("delete_range"),
+        lambda: rig.runtime.run(lambda: rig.service.mutate(5, [DELETE])),
+        lambda: rig.runtime.run(lambda: rig.service.check_and_mutate(5, b"r", b"f", b"q", None, DELETE)),
+    ]
+    for delete in deletes:
+        if policy is SpacePolicy.NO_INSERTS:
+            delete()
+        else:
+            with pytest.raises(SpaceLimitReached, match=f"^{policy.name} Deletes are disallowed"):
+                delete()
+    assert rig.throttling.may_compact(b"t") == (policy is not SpacePolicy.NO_WRITES_COMPACTIONS)
+    assert rig.throttling.policy(b"other") is None
+    rig.call("mutate", 0)

@@ -82,6 +82,7 @@ CHECKED: dict[str, tuple[Scope, set[Action], tuple[Any, ...]]] = {
     "admin adminDecommission": (GLOBAL, A, ([b"s"], True)),
     "admin adminRecommission": (GLOBAL, A, (b"s",)),
     "admin adminSetThrottle": (TABLE, A, ("ann", b"", b"ns:t", False, "READ_SIZE", 5, 1, False)),
+    "admin adminSetSpaceLimit": (TABLE, A, (b"", b"ns:t", 1 << 30, "NO_WRITES")),
     "admin adminSetQuotaExemption": (GLOBAL, A, ("ann", True)),
     "admin adminSetThrottling": (GLOBAL, A, (True,)),
     "admin adminThrottlingEnabled": (GLOBAL, A, ()),
@@ -101,6 +102,7 @@ FILTERED = {
     "thrift2 getTableDescriptorsByPattern": [TTableDescriptor(TWO)],
     "thrift2 getTableDescriptorsByNamespace": [TTableDescriptor(TWO)],
     "thrift2 listNamespaceDescriptors": [TNamespaceDescriptor("ns")],
+    "admin adminSpaceUsage": [{"table": "ns:t", "bytes": "5"}],
     "admin adminTables": [AdminTable(b"ns:t", families=[], attributes={})],
 }
 """Method -> an answer of which those who hold nothing get nothing."""

@@ -151,6 +151,8 @@ ARGUMENTS = {
     "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "delete_namespace": (raw,),
     "set_throttle": (text, raw, raw, st.booleans(), text, count, count, st.booleans()),
+    "set_space_limit": (raw, raw, count, text),
+    "space_usage": (),
     "set_quota_exemption": (text, st.booleans()),
     "set_throttling": (st.booleans(),),
     "throttling_enabled": (),
@@ -176,6 +178,7 @@ RESULTS = {
     "normalizer_enabled": st.booleans(),
     "set_throttling": st.booleans(),
     "throttling_enabled": st.booleans(),
+    "space_usage": st.lists(st.dictionaries(text, text, max_size=3), max_size=3),
     "quotas": st.lists(st.dictionaries(text, text, max_size=3), max_size=3),
     "tablets": st.lists(status, max_size=2),
     "served_changes": st.builds(

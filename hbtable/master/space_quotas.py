@@ -1,0 +1,159 @@
+"""Measures tables that have limits of space, and says which are over them; tablet servers hear of it as of any other
+change of the quotas (quotas.quotas_file), and refuse writes.
+
+With the policy DISABLE the master disables such a table, and remembers that it did: so it enables the table again when
+the limit is set anew or taken away, and no table that somebody else disabled. A table that is enabled meanwhile, as by
+truncating it, is measured as all are. Bytes are those of SSTables, as servers
+tell them. While one of them does not answer, nothing is measured.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+from hbtable.errors import HbtableError, LockLost, NotFound, TableNotDisabled, Unavailable
+from hbtable.lockservice.interface import Session
+from hbtable.master.servers.server_reports import AskServers
+from hbtable.metadata.catalog import Catalog
+from hbtable.model import names
+from hbtable.model.names import shown
+from hbtable.model.table import TableRecord, TableState
+from hbtable.quotas.quotas_file import QuotasFile
+from hbtable.quotas.settings import Quotas, SpacePolicy
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
+
+_PERIOD_SECONDS: Final = 5.0
+
+
+class _Tables(Protocol):
+    @switches
+    def enable_table(self, name: bytes) -> None: ...
+    @switches
+    def disable_table(self, name: bytes) -> None: ...
+
+
+@final
+class SpaceQuotas:
+    """begin_if_due() in the master's cycle, then stop()."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        catalog: Catalog,
+        transport: Transport,
+        reports: AskServers,
+        tables: _Tables,
+        check_acting: Callable[[], None],
+        soon: Callable[[], None],
+    ) -> None:
+        """`check_acting` raises while this is not the master. `soon` asks for begin_if_due(), and does not switch."""
+        self._runtime = runtime
+        self._catalog = catalog
+        self._transport = transport
+        self._reports = reports
+        self._tables = tables
+        self._check_acting = check_acting
+        self._soon = soon
+        self._file = QuotasFile(session)
+        self._due = runtime.clock_seconds()
+        self._working = self._stopping = False
+        self._task: Task | None = None
+
+    def begin_if_due(self) -> None:
+        """For the master's cycle, when everything is served. Does not switch."""
+        now = self._runtime.clock_seconds()
+        if not self._working and not self._stopping and now >= self._due:
+            self._due, self._working = now + _PERIOD_SECONDS, True
+            self._task = supervise(self._runtime, self._work, name="space quotas")
+
+    def look_soon(self) -> None:
+        """A limit was changed. Does not switch."""
+        self._due = self._runtime.clock_seconds()
+        self._soon()
+
+    @switches
+    def stop(self) -> None:
+        """The measurement under way has ended on return. Idempotent."""
+        self._stopping = True
+        if self._task is not None:
+            self._task.join()
+            self._task = None
+
+    @switches
+    def _work(self) -> None:
+        try:
+            self._check_acting()
+            self._look()
+        except LockLost:
+            return
+        except HbtableError as error:
+            log.info("space quotas: the tables could not be measured, and will be later: %s", error)
+        finally:
+            self._working = False
+
+    @switches
+    def _look(self) -> None:
+        quotas = self._file.read()
+        if not quotas.space and not quotas.disabled:
+            return
+        tables = {one.table_id: one for one in self._catalog.tables()}
+        if quotas.space:
+            sizes = self._sizes(tables)
+            disabled = {one.schema.name for one in tables.values() if one.state is not TableState.ENABLED}
+            self._file.change(lambda known: known.measured(sizes, disabled & known.disabled))
+            quotas = self._file.read()
+        for table in tables.values():
+            self._act(quotas, table)
+
+    @switches
+    def _act(self, quotas: Quotas, table: TableRecord) -> None:
+        """Disables the table, or enables it again, if there is reason to."""
+        name = table.schema.name
+        limit = quotas.space_limit(name)
+        wanted = limit is not None and limit.violated and limit.policy is SpacePolicy.DISABLE
+        if wanted and table.state is TableState.ENABLED:
+            log.warning("table %s is disabled: it holds more than its limit of space", shown(name))
+            self._file.change(lambda known: known.with_disabled(name, True))
+            self._tables.disable_table(name)
+        elif not wanted and name in quotas.disabled:
+            try:
+                self._tables.enable_table(name)
+            except (NotFound, TableNotDisabled) as error:
+                log.info("table %s is not enabled again: %s", shown(name), error)
+            self._file.change(lambda known: known.with_disabled(name, False))
+
+    @switches
+    def _sizes(self, tables: dict[int, TableRecord]) -> dict[bytes, int]:
+        """Bytes by table, of all of users. Unavailable while a server does not answer."""
+        reports = self._reports()
+        if reports.silent or reports.starting:
+            raise Unavailable(f"{', '.join(sorted(reports.silent | reports.starting))} did not answer")
+        sizes = {one.schema.name: 0 for one in tables.values() if not names.is_system(one.schema.name)}
+        for server in sorted(reports.loads):
+            for status in self._transport.tablet_admin(server).tablets():
+                table = tables.get(status.record.table_id)
+                if table is not None and table.schema.name in sizes:
+                    sizes[table.schema.name] += status.sstable_bytes
+        return sizes
+
+    @switches
+    def usage(self) -> list[dict[str, str]]:
+        """Each table of users with its bytes now, and its limit if it has one, ascending by name."""
+        quotas = self._file.read()
+        sizes = self._sizes({one.table_id: one for one in self._catalog.tables()})
+        return [_shown(quotas, name, sizes) for name in sorted(sizes)]
+
+
+def _shown(quotas: Quotas, name: bytes, sizes: dict[bytes, int]) -> dict[str, str]:
+    found = {"table": shown(name), "bytes": str(sizes[name])}
+    limit = quotas.space_limit(name)
+    if limit is None:
+        return found
+    words = {"limit": str(limit.limit), "policy": limit.policy.name, "violated": str(limit.violated).lower()}
+    return found | words
