@@ -95,9 +95,9 @@ def test_a_file_whose_large_append_was_killed_takes_nothing_more_and_its_descrip
     file = fs.create("logs/a")
     task = runtime.spawn(file.append, bytes(INLINE_APPEND_BYTES + 1))
     runtime.sleep(0)
-    assert not file.has_other_size()
+    assert not file.is_other()
     task.kill()
-    assert not file.has_other_size()
+    assert not file.is_other()
     with pytest.raises(StorageFailed, match="has an end that is not known"):
         file.append(b"x")
     file.sync()
@@ -107,7 +107,7 @@ def test_a_file_whose_large_append_was_killed_takes_nothing_more_and_its_descrip
     assert len(opened) == 1
     while os.fstat(int(opened[0])).st_size <= INLINE_APPEND_BYTES:
         runtime.sleep(0.001)  # the thread must not write to another file of that number
-    assert not file.has_other_size()
+    assert not file.is_other()
     os.close(int(opened[0]))
 
 

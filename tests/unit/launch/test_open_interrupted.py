@@ -47,6 +47,9 @@ class FakeStorage(Storage):
     def check_held(self) -> None:
         pass
 
+    def check_files(self) -> None:
+        pass
+
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> Any:
         return FakeCluster(runtime), None
 
