@@ -4,8 +4,9 @@ Made from the interface files, so that a method, a struct or a field that is add
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import thriftpy2
 
@@ -22,13 +23,21 @@ Path = tuple[int, ...]
 """The numbers of the fields on the way to the long list; -1 goes into a list."""
 
 
-class WideCall(NamedTuple):
-    """`words`: what is long, for people. `arguments` are whole."""
+@dataclass(frozen=True)
+class WideCall:
+    """`words`: what is long, for people. `path` leads to the field of `fields` that is as long as `count`."""
 
     service: str
     method: str
     words: str
-    arguments: Node
+    fields: dict[int, tuple[Any, ...]]
+    path: Path
+    count: int
+
+    def arguments(self) -> Node:
+        """Whole. Made when it is asked for: all of them together take ten seconds of the processor, and much memory."""
+        arguments = _struct(self.fields, self.path, self.count, 0)
+        return _renamed(arguments) if self.method in _DROPPING else arguments
 
 
 def wide_calls(count: int) -> Iterator[WideCall]:
@@ -41,8 +50,7 @@ def wide_calls(count: int) -> Iterator[WideCall]:
             for path, words in [((), "nothing"), *_paths(fields)]:
                 if words.endswith("attributes") and method not in _WITH_ATTRIBUTES:
                     continue
-                arguments = _struct(fields, path, count, 0)
-                yield WideCall(service, method, words, _renamed(arguments) if method in _DROPPING else arguments)
+                yield WideCall(service, method, words, fields, path, count)
 
 
 _TABLE_NAMES = ("tableName", "table", "tableNameOrRegionName")
