@@ -36,6 +36,10 @@ MAX_METADATA_ROW_BYTES: Final = 16 << 20
 be. Much longer ones are of splits that an older hbtable began at what is too long for a row: they could not be
 finished, and the cluster did not start again."""
 
+MAX_METADATA_CELL_BYTES: Final = 10 << 20
+"""For records of tablets and tables. A lower limit of users' cells (tablet.max_cell_bytes) is none of METADATA's: no
+table could be made under it, and none with many files flushed."""
+
 Operation = tuple[int, bytes, bytes, int, bytes]
 
 _OPERATIONS_IN_A_PART: Final = 512

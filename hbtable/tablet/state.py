@@ -14,7 +14,7 @@ from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.tally import Tally
-from hbtable.model.mutation import MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
+from hbtable.model.mutation import MAX_METADATA_CELL_BYTES, MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
 from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
@@ -52,9 +52,9 @@ class TabletState:
 
     __slots__ = (
         "applied", "attention_at", "builder", "clock", "damaged", "dead_at_compaction", "dead_at_flush",
-        "environment", "gate", "installed", "is_open", "keeper", "last_selection", "markers_at_flush", "max_row_bytes",
-        "range", "ranges_deleted", "reads", "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally",
-        "unflushed_since", "version", "writes",
+        "environment", "gate", "installed", "is_open", "keeper", "last_selection", "markers_at_flush", "max_cell_bytes",
+        "max_row_bytes", "range", "ranges_deleted", "reads", "row_locks", "sequence", "shared", "spreading",
+        "tablet_id", "tally", "unflushed_since", "version", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +68,9 @@ class TabletState:
         self.range: RowRange = record.range
         of_metadata = record.table_id == METADATA_TABLE_ID
         self.max_row_bytes = MAX_METADATA_ROW_BYTES if of_metadata else MAX_ROW_BYTES
+        self.max_cell_bytes = options.max_cell_bytes
+        if of_metadata:
+            self.max_cell_bytes = max(self.max_cell_bytes, MAX_METADATA_CELL_BYTES)
         self.clock = TabletClock(shared.wall.millis, runtime.clock_seconds)
         self.row_locks = RowLocks(runtime)
         self.gate = Gate(runtime, shared, of_metadata, options.write_wait_seconds)
@@ -181,7 +184,7 @@ class TabletState:
             self.tablet_id,
             record.generation,
             self.clock,
-            self.environment.options.max_cell_bytes,
+            self.max_cell_bytes,
             self.max_row_bytes,
             self.tally,
         )
