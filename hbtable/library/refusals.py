@@ -20,6 +20,8 @@ _KINDS: Final[dict[str, type[HbtableError]]] = {
     HBASE + "TableNotEnabledException": errors.TableNotEnabled,
     HBASE + "TableNotFoundException": errors.TableNotFound,
     HBASE + "constraint.ConstraintException": errors.InvalidRequest,
+    HBASE + "quotas.RpcThrottlingException": errors.Throttled,
+    HBASE + "quotas.SpaceLimitingException": errors.SpaceLimitReached,
     HBASE + "security.AccessDeniedException": errors.AccessDenied,
     HBASE + "regionserver.NoSuchColumnFamilyException": errors.NoSuchFamily,
     "": errors.InvalidRequest,  # Thrift's own: an unknown method, a message that is too large
