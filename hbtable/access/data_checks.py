@@ -15,6 +15,7 @@ from hbtable.access.table_rights import TableRights
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, RowMutation
+from hbtable.model.put_batch import puts_in_columns
 from hbtable.model.read import Columns
 
 _OF_A_FAMILY: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
@@ -57,7 +58,8 @@ class DataChecks:
         rights = self._permissions().rights(user, table, Action.WRITE)
         if rights.whole:
             return
-        for mutation in mutations:
+        puts = puts_in_columns(mutations)
+        for mutation in mutations if puts is None else puts[:1]:  # all are of one column
             for kind, family, qualifier, _, _ in mutation.operations:
                 whole_family = kind in _OF_A_FAMILY
                 if not rights.covers(family, None if whole_family else qualifier):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hbtable.model.cell import Row
 from hbtable.model.mutation import RowMutation
+from hbtable.model.put_batch import PutBatch, puts_in_columns, rows_of
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_bytes
 from hbtable.switches import switches
@@ -13,10 +14,11 @@ Find = Callable[[int, bytes], TabletRecord]
 
 def mutations_within(mutations: Sequence[RowMutation], record: TabletRecord) -> bool:
     start, stop = record.range
+    if not start and not stop:
+        return True
     try:
-        if stop:
-            return all(start <= mutation.row < stop for mutation in mutations)
-        return not start or all(start <= mutation.row for mutation in mutations)
+        rows = rows_of(mutations)
+        return start <= min(rows) and (not stop or max(rows) < stop)
     except TypeError:
         return False  # a row that is no bytes: mutations_by_tablet says which
 
@@ -30,8 +32,11 @@ def rows_within(rows: Sequence[bytes], record: TabletRecord) -> bool:
 
 
 @switches
-def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutation]) -> list[list[RowMutation]]:
+def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutation]) -> Sequence[Sequence[RowMutation]]:
     """One list per tablet, each in the caller's order."""
+    puts = puts_in_columns(mutations)
+    if puts is not None:
+        return _puts_by_tablet(find, table_id, puts)
     groups: dict[int, list[RowMutation]] = {}
     start = stop = b""
     group: list[RowMutation] | None = None
@@ -44,6 +49,22 @@ def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutati
             group = groups.setdefault(record.tablet_id, [])
         group.append(mutation)
     return list(groups.values())
+
+
+@switches
+def _puts_by_tablet(find: Find, table_id: int, puts: PutBatch) -> list[PutBatch]:
+    groups: dict[int, tuple[list[bytes], list[bytes]]] = {}
+    start = stop = b""
+    group: tuple[list[bytes], list[bytes]] | None = None
+    for row, value in zip(puts.rows, puts.values, strict=True):
+        check_bytes("the row", row)
+        if group is None or row < start or (stop and row >= stop):
+            record = find(table_id, row)
+            start, stop = record.range
+            group = groups.setdefault(record.tablet_id, ([], []))
+        group[0].append(row)
+        group[1].append(value)
+    return [PutBatch(puts.family, puts.qualifier, puts.timestamp, *group) for group in groups.values()]
 
 
 @switches

@@ -37,6 +37,7 @@ from hbtable.metadata.retry_policy import RetryCounter
 from hbtable.model.cell import SERVER_TIME, Cell, Row
 from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.model.names import shown
+from hbtable.model.put_batch import first_row
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.model.table import TableRecord, TableState
@@ -107,9 +108,7 @@ class Table:
                 self._runtime.sleep(0)  # a million rows let others have their turn
             return None
         retries = None
-        row = mutations[0].row
-        if type(row) is not bytes:  # to be told before the tablet of such a row is looked for
-            check_bytes("the row", row)
+        row = first_row(mutations)  # what is no row is told before the tablet of it is looked for
         while True:
             try:
                 table_id = self._id or self._open()

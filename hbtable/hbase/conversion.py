@@ -19,14 +19,16 @@ from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, Fam
 from hbtable.model.schema_limits import check_counts
 from hbtable.switches import switches
 
-_CELL_OVERHEAD_BYTES: Final = 20
+CELL_OVERHEAD_BYTES: Final = 20
 """HBase's count for a cell beside row, column and value."""
 
 _MUTATIONS_BETWEEN_PAUSES: Final = 4096
 
 Mutation = tuple[bool, bytes | None, bytes | None, bool]
 Mutations = Sequence[Mutation]
-Batches = Sequence[tuple[bytes | None, Mutations | None]]
+Batch = tuple[bytes | None, Mutations | None] | tuple[bytes, bytes, bytes]
+"""The changes of one row: (row, mutations), or a RowPut."""
+Batches = Sequence[Batch]
 
 
 def check_row(row: bytes | None) -> bytes:
@@ -97,7 +99,7 @@ def put(row: bytes, column: bytes | None, value: bytes | None, timestamp: int, c
         if colon:
             if value is None:
                 value = b""
-            if len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES <= cell_bytes:
+            if len(row) + len(column) + len(value) + CELL_OVERHEAD_BYTES <= cell_bytes:
                 return PUT, family, qualifier, timestamp, value
     raise _refused_put(row, column, value, cell_bytes)
 
@@ -111,7 +113,7 @@ def _refused_put(row: bytes, column: bytes | None, value: bytes | None, cell_byt
         return BadArgument(
             f"a put into row {shown(row)} names the family {shown(column)} only; a column is family:qualifier"
         )
-    size = len(row) + len(column) + len(value or b"") + _CELL_OVERHEAD_BYTES
+    size = len(row) + len(column) + len(value or b"") + CELL_OVERHEAD_BYTES
     return BadArgument(
         f"KeyValue size too large: column {shown(column)} of row {shown(row)} would take {size} bytes, the limit is "
         f"{cell_bytes}"
@@ -143,7 +145,7 @@ def row_mutation(
         # The common one: a put of one cell. Each step here is paid for each row of a batch.
         if not is_delete and column is not None and value is not None and len(row) <= MAX_ROW_BYTES:
             family, colon, qualifier = column.partition(b":")
-            if colon and len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES <= cell_bytes:
+            if colon and len(row) + len(column) + len(value) + CELL_OVERHEAD_BYTES <= cell_bytes:
                 return RowMutation(row, [(PUT, family, qualifier, timestamp, value)], not to_log, ttl)
     row = check_row(row)
     if mutations is None:

@@ -16,8 +16,10 @@ from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.thrift_structs import TAppend, TIncrement
 from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column, given_column, row_mutation, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
+from hbtable.hbase.put_batches import put_batch
 from hbtable.model.cell import SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
+from hbtable.model.put_batch import PutBatch
 from hbtable.runtime.slices import let_go, with_pauses
 from hbtable.switches import switches
 
@@ -91,14 +93,8 @@ class WriteCalls:
         if batches is None:
             raise BadArgument("the call has no list of rows with mutations")
         ttl = conversion.ttl_millis(attributes)
-        cell_bytes = self._cell_bytes
-        changes = []
-        for number, (row, mutations) in enumerate(batches, 1):
-            if not number % _ROWS_BETWEEN_PAUSES:
-                self._pause()
-            change = row_mutation(row, mutations, timestamp, ttl, cell_bytes, False, self._pause)
-            if change.operations:
-                changes.append(change)
+        puts = None if ttl else put_batch(batches, timestamp, self._cell_bytes, self._pause)
+        changes = self._row_mutations(batches, timestamp, ttl) if puts is None else puts
         if not changes:
             self._tables.canonical(table)
             return
@@ -106,7 +102,21 @@ class WriteCalls:
         try:
             self._apply(self._tables.named(table), changes)
         finally:
-            let_go(changes, self._pause)
+            for held in (changes,) if puts is None else (puts.rows, puts.values):
+                let_go(held, self._pause)
+
+    @switches
+    def _row_mutations(self, batches: Batches, timestamp: int, ttl: int) -> list[RowMutation]:
+        cell_bytes = self._cell_bytes
+        changes = []
+        for number, batch in enumerate(batches, 1):
+            if not number % _ROWS_BETWEEN_PAUSES:
+                self._pause()
+            row, mutations = batch if len(batch) == 2 else (batch[0], ((False, batch[1], batch[2], True),))
+            change = row_mutation(row, mutations, timestamp, ttl, cell_bytes, False, self._pause)
+            if change.operations:
+                changes.append(change)
+        return changes
 
     @switches
     def _apply(self, named: TableCalls, changes: Sequence[RowMutation]) -> None:
@@ -116,7 +126,9 @@ class WriteCalls:
         try:
             named.mutate(changes)
         except OutcomeUnknown as error:
-            if all(operation[0] == PUT for change in changes for operation in change.operations):
+            if type(changes) is PutBatch or all(
+                operation[0] == PUT for change in changes for operation in change.operations
+            ):
                 message = f"{error}. The same puts may be sent again: they write the same values"
                 raise JavaError(PLAIN, message, can_retry=True) from error
             raise

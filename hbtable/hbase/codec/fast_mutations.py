@@ -12,10 +12,13 @@ from typing import Final
 
 _MUTATION: Final = struct.Struct(">I3sI").unpack_from
 _STRING: Final = struct.Struct(">3sI").unpack_from
+_LENGTH: Final = struct.Struct(">I").unpack_from
 _LIST: Final = struct.Struct(">4sI").unpack_from
 _END: Final = struct.Struct(">IB").unpack_from
-_ONE: Final = struct.Struct(">8sI3sI").unpack_from
-_PUT: Final = 0x02000100
+_ROW: Final = b"\x0b\x00\x01"
+_VALUE: Final = b"\x0b\x00\x03"
+_ONE_PUT: Final = b"\x0f\x00\x02\x0c\x00\x00\x00\x01\x02\x00\x01\x00\x0b\x00\x02"
+"""A list of one mutation which is no delete, up to the length of its column."""
 _LOGGED: Final = b"\x02\x00\x04\x01\x00\x00"
 """The ends of a mutation that goes to the log, and of the batch behind it."""
 
@@ -34,28 +37,35 @@ def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object]
 
 
 def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], int]:
-    """Up to `count` batches as (row, mutations), and the position behind the last one, as fast_mutations."""
+    """Up to `count` batches, each as a RowPut where it is one, else as (row, mutations), and the position behind the
+    last one, as fast_mutations."""
     found: list[object] = []
     here = position
+    column = before_value = b""  # of the last put, and all from its row to the length of its value
     try:
         for _ in range(count):
             mark, length = _STRING(data, here)
-            if mark != b"\x0b\x00\x01":
+            if mark != _ROW:
                 break
             start = here + 7
             here = start + length
             row = data[start:here]
-            # The usual batch: one put. A cut that reaches beyond the end is not followed by the two ends.
-            mark, flag, column_mark, length = _ONE(data, here)
-            start = here + 19
-            stop = start + length
-            if mark == b"\x0f\x00\x02\x0c\x00\x00\x00\x01" and flag == _PUT and column_mark == b"\x0b\x00\x02":
-                value_mark, length = _STRING(data, stop)
-                value_start = stop + 7
-                value_stop = value_start + length
-                if value_mark == b"\x0b\x00\x03" and data[value_stop : value_stop + 6] == _LOGGED:
-                    here = position = value_stop + 6
-                    found.append((row, [(0, data[start:stop], data[value_start:value_stop], 1)]))
+            # The usual batch: one put, mostly into the column of the one before it. A cut that reaches beyond the end
+            # is not followed by the two ends.
+            as_before = before_value and data.startswith(before_value, here)
+            if not as_before and data.startswith(_ONE_PUT, here):
+                start = here + len(_ONE_PUT) + 4
+                stop = start + _LENGTH(data, start - 4)[0]
+                column, before_value = data[start:stop], data[here : stop + 3]
+                as_before = before_value.endswith(_VALUE)
+                if not as_before:
+                    before_value = b""
+            if as_before:
+                start = here + len(before_value) + 4
+                stop = start + _LENGTH(data, start - 4)[0]
+                if data.startswith(_LOGGED, stop):
+                    found.append((row, column, data[start:stop]))
+                    here = position = stop + 6
                     continue
             mark, length = _LIST(data, here)
             if mark != b"\x0f\x00\x02\x0c":

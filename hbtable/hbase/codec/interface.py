@@ -32,7 +32,7 @@ _THRIFT_BINARY: Final = 18
 
 _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "Mutation": thrift_structs.Mutation,
-    "BatchMutation": thrift_structs.BatchMutation,
+    "BatchMutation": thrift_structs.row_batch,
     "ColumnDescriptor": thrift_structs.ColumnDescriptor,
     "TIncrement": thrift_structs.TIncrement,
     "TAppend": thrift_structs.TAppend,

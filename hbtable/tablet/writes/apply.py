@@ -14,11 +14,10 @@ them again, because what was applied already only gets newer versions of the sam
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, final
 
-from hbtable.commitlog.records import encode_one_pair, encode_record, encode_record_in_parts
+from hbtable.commitlog.records import encode_one_pair, encode_record, encode_record_in_parts, encode_single_pairs
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix, suffix_start
-from hbtable.encoding.pairs_checksum import checksum_in_parts, checksum_of
+from hbtable.encoding.pairs_checksum import checksum_in_parts
 from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
-from hbtable.memtable.memtable import Memtable
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
@@ -34,13 +33,16 @@ from hbtable.model.mutation import (
 from hbtable.model.mutation import checksum_in_parts as checksum_of_mutation_in_parts
 from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.parts import PART_BYTES
+from hbtable.model.put_batch import PutBatch
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
 from hbtable.switches import switches, switches_if_given
 from hbtable.tablet.layout import LocalityGroupLayout
+from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
 from hbtable.tablet.writes.prepared import prepared_memtable
+from hbtable.tablet.writes.put_pairs import pairs_of_puts
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
@@ -51,43 +53,6 @@ HEAVY_BYTES: Final = 8 << 20
 """Of large cells in one write. To copy, check and join more at once takes longer than others should wait."""
 
 _NOT_COUNTED: Final = -(1 << 60)
-
-
-@final
-class CheckedWrite:
-    """A checked write, ready for the log and the memtables."""
-
-    __slots__ = (
-        "by_stack", "checksums", "last_sequence", "layout", "logged", "prepared", "records", "rows", "time",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        layout: LocalityGroupLayout,
-        rows: frozenset[bytes],
-        by_stack: list[list[Pair]],
-        records: list[bytes],
-        logged: int,
-        last: int,
-        time: int,
-        checksums: list[int] | None = None,
-        prepared: Sequence[Memtable | None] = (),
-    ) -> None:
-        self.layout = layout
-        self.rows = rows
-        self.by_stack = by_stack
-        """Pairs by place of their stack in `layout`."""
-        self.checksums = checksums or [checksum_of(pairs) if pairs else 0 for pairs in by_stack]
-        """Of the pairs of each: they wait for the log, and then in memory for a minor compaction."""
-        self.prepared = prepared
-        """By place, memtables that hold the pairs already, where those are very many."""
-        self.records = records
-        """In order, to be joined; none for mutations that skip the log."""
-        self.logged = logged
-        """The number of mutations that have one."""
-        self.last_sequence = last
-        self.time = time
-        """The newest time that the server assigned in it; 0: none."""
 
 
 class IsHeavy(Exception):
@@ -195,6 +160,24 @@ class WriteBuilder:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
         return CheckedWrite(layout, rows, by_stack, records, logged, sequence, time)
+
+    def build_puts(self, puts: PutBatch, sequence: int) -> CheckedWrite | None:
+        """As build(), of puts in columns. None: build() has to, because one is not the common put or is to be refused,
+        or they may be heavy. Hot."""
+        now = self._clock.tick()
+        place = self._layout.writable.get(puts.family) if type(puts.family) is bytes else None
+        if place is None or puts.timestamp != SERVER_TIME or self._clock.rows_ahead:
+            return None
+        pairs = pairs_of_puts(puts, place[1], self._range, self._max_row_bytes, self._max_cell_bytes, now, sequence)
+        if pairs is None or sum(map(len, puts.values)) > HEAVY_BYTES:
+            return None
+        records = encode_single_pairs(self._tablet_id, self._generation, sequence, now, pairs)
+        by_stack: list[list[Pair]] = [[] for _ in self._layout.keys]
+        by_stack[place[0]] = pairs
+        if now > self._clock.highest:
+            self._clock.highest = now
+        last = sequence + len(pairs) - 1
+        return CheckedWrite(self._layout, frozenset(puts.rows), by_stack, records, len(pairs), last, now)
 
     @switches
     def build_in_parts(

@@ -25,20 +25,15 @@ from hbtable.model.mutation import (
     keep_checksums,
     keep_checksums_in_parts,
 )
+from hbtable.model.put_batch import puts_in_columns, rows_of
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import (
-    CheckedWrite,
-    IsHeavy,
-    NeedsNewest,
-    bad_row,
-    check_unchanged,
-    check_unchanged_in_parts,
-)
+from hbtable.tablet.writes.apply import IsHeavy, NeedsNewest, bad_row, check_unchanged, check_unchanged_in_parts
+from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
@@ -77,7 +72,7 @@ class TabletWriter:
             self._admit(mutations)
         # Looked at after the gate, which may switch: from here to the log's queue nobody can begin to hold a row.
         if self._row_locks.held:
-            taken = self._row_locks.acquire_all([mutation.row for mutation in mutations])
+            taken = self._row_locks.acquire_all(rows_of(mutations))
             if taken:
                 try:
                     self.commit_or_delete(mutations, holds_each=False)
@@ -155,7 +150,7 @@ class TabletWriter:
 
     @switches
     def _commit_locked(self, mutations: Sequence[RowMutation], in_parts: bool = False) -> CheckedWrite:
-        taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
+        taken = self._row_locks.acquire_each(set(rows_of(mutations)))
         try:
             return self.commit(mutations, in_parts=in_parts)
         finally:
@@ -207,8 +202,13 @@ class TabletWriter:
     def _enqueue(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
         happened."""
-        check_unchanged(mutations)
-        return self._queue(self._state.builder.build(mutations, self._state.sequence + 1))
+        state = self._state
+        puts = puts_in_columns(mutations)  # those have no checksums
+        built = None if puts is None else state.builder.build_puts(puts, state.sequence + 1)
+        if built is None:
+            check_unchanged(mutations)
+            built = state.builder.build(mutations, state.sequence + 1)
+        return self._queue(built)
 
     @switches
     def _enqueue_any(self, mutations: Sequence[RowMutation], ranges_deleted: int) -> CheckedWrite:
@@ -320,6 +320,8 @@ class TabletWriter:
 def _are_many(mutations: Sequence[RowMutation]) -> bool:
     if len(mutations) == 1:
         return len(mutations[0].operations) > _MOST_AT_ONCE
+    if puts_in_columns(mutations) is not None:
+        return len(mutations) > _MOST_AT_ONCE
     return sum([len(mutation.operations) for mutation in mutations]) > _MOST_AT_ONCE
 
 

@@ -12,7 +12,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.thrift_transport import CheckedTabletService
 from hbtable.tablet.tablet import Tablet
-from hbtable.tablet.writes.apply import CheckedWrite
+from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.thrift.message import MessageReader
 from tests.harness.tablet_bench import Bench, everything, put
 
