@@ -9,8 +9,10 @@ record was made, and whoever has written the pairs to a block asks changed() whe
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
+from operator import add
 from typing import Final, final
 
 from hbtable.crc32 import crc32
@@ -18,6 +20,9 @@ from hbtable.encoding.cell_key import INVERT, Pair
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.sorted_keys import SortedKeys
 from hbtable.model.parts import parts_of
+
+Portion = tuple[list[bytes], list[bytes]]
+"""Keys, and their values."""
 
 PAIR_OVERHEAD_BYTES: Final = 128
 """Memory of a pair beyond its bytes, measured with tracemalloc as 104 to 127: two bytes objects (33 each, rounded up to
@@ -139,6 +144,23 @@ class Memtable:
         if self.last_sequence > read_sequence:
             chunk = _visible(chunk, read_sequence)
         return zip(chunk, map(self._values.__getitem__, chunk), strict=True)
+
+    def portions(self, read_sequence: int, most: int, most_bytes: int) -> Iterator[Portion]:
+        """All pairs with sequence <= `read_sequence`, ascending, in portions of one to `most` pairs,
+        and of `most_bytes` unless a single one is larger. As scan(), in less than half of the time."""
+        value_of = self._values.__getitem__
+        after = b""
+        while keys := self._keys.between(after, b"", most):
+            after = keys[-1] + b"\x00"
+            if self.last_sequence > read_sequence:
+                keys = _visible(keys, read_sequence)
+            values = list(map(value_of, keys))
+            ends = list(accumulate(map(add, map(len, keys), map(len, values))))
+            first = taken = 0
+            while first < len(keys):
+                stop = max(bisect_right(ends, taken + most_bytes), first + 1)
+                yield keys[first:stop], values[first:stop]
+                first, taken = stop, ends[stop - 1]
 
     def first(self, start: bytes, stop: bytes) -> Pair | None:
         """The first pair with start <= key < stop, of any sequence."""

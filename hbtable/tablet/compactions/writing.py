@@ -115,7 +115,7 @@ class CompactionWriter:
         self, sources: Sources, spec: OutputSpec, check: Callable[[], None] | None, append: Append
     ) -> Made | None:
         state = self._state
-        pairs = _memtable_pairs(sources)
+        portions = worker_job.portions_of(sources.memtables, sources.sequence)
         throttle = self._throttle(sources)
         pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds, check)
         reads = [file.reader.read_at for file in sources.files if isinstance(file.reader, SSTableReader)]
@@ -129,7 +129,7 @@ class CompactionWriter:
                     throttle.passed(size)
                     return [reads[number](offset, size)]
                 case worker_job.PAIRS:
-                    return worker_job.portion_of(pairs)
+                    return worker_job.portion_of(portions)
                 case worker_job.APPEND:
                     for piece in _pieces(question[1]):
                         throttle.passed(len(piece))

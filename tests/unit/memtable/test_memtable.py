@@ -192,3 +192,18 @@ def test_very_many_pairs_of_which_some_were_there_keep_the_order_of_their_checks
     add(table, pairs, 5)
     assert table.cells == 2000
     assert not any(table.changed())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_portions_are_all_that_a_scan_gives_and_within_their_bounds(seed: int) -> None:
+    chance = random.Random(seed)
+    table = Memtable()
+    for sequence in range(1, chance.choice((2, 3000))):
+        add(table, [put(chance.randrange(5000), sequence, value=b"v" * chance.choice((0, 10, 400)))], sequence)
+    most, most_bytes, visible = chance.choice((1, 7, 1024)), chance.choice((1, 100, 1000, 1 << 20)), 2000
+    found = list(table.portions(visible, most, most_bytes))
+    pairs = [pair for portion in found for pair in zip(*portion, strict=True)]
+    assert pairs == list(table.scan(b"", b"", visible))
+    for keys, values in found:
+        assert 1 <= len(keys) <= most
+        assert len(keys) == 1 or sum(map(len, keys + values)) <= most_bytes

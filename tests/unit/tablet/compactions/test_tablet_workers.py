@@ -115,24 +115,26 @@ def test_a_real_worker_writes_what_this_process_writes() -> None:
     """Byte by byte, of memtables and of SSTables."""
     runtime = GeventRuntime()
     layout = LocalityGroupLayout(SCHEMA)
-    memtable = Memtable()
+    memtable, halves = Memtable(), (Memtable(), Memtable())
     for number in range(3000):
         row = b"row %05d" % (number * 7919 % 3000)
         pairs = [(cell_key(row, b"f", b"q", 1000 + number % 3, PUT, number + 1), b"v" * (number % 300))]
-        memtable.add(pairs, number + 1, checksum_of(pairs))
+        for one in (memtable, halves[number % 2]):
+            one.add(pairs, number + 1, checksum_of(pairs))
     spec = OutputSpec(layout.sstable_options("f"), SSTableIdentity(16, 20, "f", 1), layout.rules, 5000, True, 0, 10_000)
     here: list[bytes] = []
     made = make(memtable.scan(b"", b"", 3000), spec, here.append, lambda: None)
     assert made is not None
     file = b"".join(here)
     try:
-        for inputs in ([], [worker_job.WorkerInput("x", made.length_bytes, made.footer_checksum)]):
-            pairs = memtable.scan(b"", b"", 3000)
+        itself = [worker_job.WorkerInput("x", made.length_bytes, made.footer_checksum)]
+        for memtables, inputs in (((memtable,), []), (halves, []), ((), itself)):
+            portions = worker_job.portions_of(memtables, 3000)
             there: list[bytes] = []
 
-            def answer(question: Sequence[bytes], pairs=pairs, there=there) -> Sequence[bytes]:
+            def answer(question: Sequence[bytes], portions=portions, there=there) -> Sequence[bytes]:
                 if question[0] == worker_job.PAIRS:
-                    return worker_job.portion_of(pairs)
+                    return worker_job.portion_of(portions)
                 if question[0] == worker_job.READ:
                     _, offset, size = worker_job.place_of(question)
                     return [file[offset : offset + size]]
