@@ -211,6 +211,34 @@ def _scan_deleted(connection: happybase.Connection, _: float) -> None:
     _scan(connection, row_prefix=b"d0", batch_size=1000)
 
 
+def _deleted_cells(connection: happybase.Connection, scale: float) -> None:
+    """The row `desert`: 400,000 markers of columns, and one cell behind them."""
+    table = connection.table(TABLE)
+    if table.row(b"desert", [b"f:z"]):
+        return
+    count = int(400_000 * scale)
+    for first in range(0, count, _PUT_CELLS):
+        gone = range(first, min(first + _PUT_CELLS, count))
+        table.delete(b"desert", [b"f:%09d" % number for number in gone])
+    table.put(b"desert", {b"f:z": b"yes"})
+
+
+def _get_deleted(connection: happybase.Connection, _: float) -> None:
+    assert connection.table(TABLE).row(b"desert") == {b"f:z": b"yes"}
+
+
+def _scan_desert(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"desert", scan_batching=10)
+    _scan(connection, row_start=b"desert", row_stop=b"deseru", filter=b"ValueFilter(=, 'binary:none')")
+    _scan(connection, row_start=b"desert", row_stop=b"deser", reverse=True)
+
+
+def _increment_desert(connection: happybase.Connection, _: float) -> None:
+    for number in range(20):
+        connection.table(TABLE).counter_inc(b"desert", b"f:y%d" % number)
+    connection.table(TABLE).delete(b"desert", [b"f:y%d" % number for number in range(20)])
+
+
 def _increment_rows(connection: happybase.Connection, scale: float) -> None:
     counters = range(int(100_000 * scale))
     connection.client.incrementRows([TIncrement(TABLE.encode(), b"i%d" % one, b"f:c", 1) for one in counters])
@@ -307,6 +335,9 @@ CALLS = {
         WideCall("backtracking", _large_rows, _pattern_that_backtracks),
         WideCall("many_states", _large_rows, _pattern_of_many_states),
         WideCall("deleted_rows", _deleted_rows, _scan_deleted),
+        WideCall("get_desert", _deleted_cells, _get_deleted),
+        WideCall("scan_desert", _deleted_cells, _scan_desert),
+        WideCall("increment_desert", _deleted_cells, _increment_desert),
         WideCall("load", _nothing, _load),
         WideCall("tablets", _nothing, _create_tablets),
     )
