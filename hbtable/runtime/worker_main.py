@@ -12,8 +12,11 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from functools import reduce
 from importlib import import_module
 from typing import Final
+
+from hbtable.crc32 import crc32
 
 IDLE_SECONDS: Final = 60.0
 NICE: Final = 10
@@ -37,11 +40,19 @@ _DEATH_OF_PARENT: Final = 1
 """PR_SET_PDEATHSIG."""
 
 _COUNT: Final = struct.Struct("<I")
+_CHECKSUM: Final = struct.Struct("<I")
 
 
 def packed(parts: Sequence[bytes]) -> list[bytes]:
-    """The bytes of parts: their number and lengths, then each as it is."""
-    return [struct.pack(f"<I{len(parts)}Q", len(parts), *map(len, parts)), *parts]
+    """The bytes of parts: their number and lengths, then each as it is, then checksum_of() all of them."""
+    pieces = [struct.pack(f"<I{len(parts)}Q", len(parts), *map(len, parts)), *parts]
+    return [*pieces, checksum_of(pieces)]
+
+
+def checksum_of(pieces: Sequence[bytes]) -> bytes:
+    """A CRC32 of all that one process hands the other: a byte that changed on the way, in either's memory or the
+    kernel's, would get a sound checksum with the block that is made of it."""
+    return _CHECKSUM.pack(reduce(lambda checksum, piece: crc32(piece, checksum), pieces, 0))
 
 
 def main(parent: int, memory_bytes: int) -> None:
@@ -95,9 +106,12 @@ def _take_precautions(parent: int, memory_bytes: int) -> None:
 
 
 def _read_parts(calls: int) -> list[bytes]:
-    (count,) = _COUNT.unpack(_read(calls, _COUNT.size))
-    lengths = struct.unpack(f"<{count}Q", _read(calls, 8 * count))
-    return [_read(calls, length) for length in lengths]
+    count = _read(calls, _COUNT.size)
+    lengths = _read(calls, 8 * _COUNT.unpack(count)[0])
+    parts = [_read(calls, length) for (length,) in struct.iter_unpack("<Q", lengths)]
+    if _read(calls, _CHECKSUM.size) != checksum_of([count + lengths, *parts]):
+        os._exit(1)  # it arrived changed: the parent tells whoever asked that this process ended
+    return parts
 
 
 def _read(descriptor: int, length: int) -> bytes:

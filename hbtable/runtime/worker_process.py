@@ -24,7 +24,7 @@ from gevent.monkey import get_original
 
 from hbtable.runtime.interface import AskingJob, Job, JobFailed, WorkerDied
 from hbtable.runtime.native_threads import allocate_lock
-from hbtable.runtime.worker_main import ANSWERED, ASKED, BEGUN, MAY_ASK, NO_MEMORY, READY, packed
+from hbtable.runtime.worker_main import ANSWERED, ASKED, BEGUN, MAY_ASK, NO_MEMORY, READY, checksum_of, packed
 
 if TYPE_CHECKING:
     from os import posix_spawn, waitpid
@@ -125,9 +125,12 @@ class WorkerProcess:
         return answer
 
     def _read_parts(self) -> list[bytes]:
-        (count,) = _numbers(self._read(4), 4)
-        lengths = _numbers(self._read(8 * count), 8)
-        return [self._read(length) for length in lengths]
+        count = self._read(4)
+        lengths = self._read(8 * _numbers(count, 4)[0])
+        parts = [self._read(length) for length in _numbers(lengths, 8)]
+        if self._read(4) != checksum_of([count + lengths, *parts]):
+            raise WorkerDied("answered, and the answer arrived changed: have this machine's memory tested")
+        return parts
 
     def has_ended(self) -> bool:
         """Whether it has ended: it was idle for long, or was killed between two calls."""

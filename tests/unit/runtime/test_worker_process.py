@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
 from hbtable.runtime.interface import JobFailed, WorkerDied
+from hbtable.runtime.worker_process import WorkerProcess
 from tests.harness import jobs
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
@@ -26,12 +27,52 @@ def _process(runtime: GeventRuntime) -> int:
 
 
 def test_what_goes_there_comes_back_and_the_process_is_kept(runtime: GeventRuntime) -> None:
-    parts = [b"", b"a", bytes(range(256)) * 20_000]
-    assert runtime.run_in_process("test", jobs.echo, parts, 30.0) == parts
+    assert runtime.run_in_process("test", jobs.echo, PARTS, 30.0) == PARTS
     assert runtime.run_in_process("test", jobs.echo, [], 30.0) == []
     first = _process(runtime)
     assert first != os.getpid()
     assert _process(runtime) == first
+
+
+PARTS = [b"", b"a", bytes(range(256)) * 20_000]
+
+
+@pytest.mark.parametrize("byte", [4, 40, 5_000_000, -1])
+def test_what_changes_on_the_way_there_is_not_worked_on(runtime: GeventRuntime, monkeypatch, byte: int) -> None:
+    """A byte of the lengths, of the job's name, of a part, of the checksum."""
+    write = WorkerProcess._write
+
+    def changing(self: WorkerProcess, pieces: Sequence[bytes]) -> None:
+        whole = bytearray(b"".join(pieces))
+        whole[byte] ^= 1
+        write(self, [bytes(whole) + bytes(10)])  # as long as any part may be taken for now
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WorkerProcess, "_write", changing)
+        with pytest.raises(WorkerDied, match=r"ended before it"):
+            runtime.run_in_process("test", jobs.echo, PARTS, 30.0)
+    assert runtime.run_in_process("test", jobs.echo, PARTS, 30.0) == PARTS
+
+
+@pytest.mark.parametrize("turn", [5, 6, 7])
+def test_what_changes_on_the_way_back_is_no_answer(runtime: GeventRuntime, monkeypatch, turn: int) -> None:
+    """A byte of a short part, of a long one, of the checksum."""
+    read = WorkerProcess._read
+    lengths = iter([1, 1, 4, 24, 0, 1, len(PARTS[2]), 4])
+    seen: list[int] = []
+
+    def changing(self: WorkerProcess, length: int) -> bytes:
+        data = read(self, length)
+        assert length == next(lengths)
+        seen.append(length)
+        return bytes([data[0] ^ 1]) + data[1:] if len(seen) - 1 == turn else data
+
+    runtime.run_in_process("test", jobs.echo, PARTS, 30.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(WorkerProcess, "_read", changing)
+        with pytest.raises(WorkerDied, match="the answer arrived changed"):
+            runtime.run_in_process("test", jobs.echo, PARTS, 30.0)
+    assert runtime.run_in_process("test", jobs.echo, PARTS, 30.0) == PARTS
 
 
 def test_it_is_nicer_than_we_are(runtime: GeventRuntime) -> None:
