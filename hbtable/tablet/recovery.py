@@ -65,10 +65,22 @@ def recover(state: TabletState, compactor: Compactor) -> None:
     compactor.replaying = True
     highest = max(highest, _replay(state, compactor))
     compactor.replaying = False
-    state.clock.restore(highest)
+    state.clock.restore(_latest_time(state, highest))
     _check_own_log(state, record)  # once more: what an earlier stay had under way may have landed since
     _own_log(state)
     _look_at_clock(state, compactor)
+
+
+def _latest_time(state: TabletState, highest: int) -> int:
+    """The latest time assigned in the tablet, as far as its sound files and logs tell, `highest`; beside a file that
+    cannot be opened, that of the tablets that were loaded before. METADATA is among them on a single server, and each
+    flush of a tablet changed it. Else the cells of that file would hide later puts once it is put back, if the clock
+    was ahead when they were written."""
+    files = [file for stack in state.version.stacks for file in stack.files]
+    if any(isinstance(file.reader, UnreadableFile) for file in files):
+        highest = max(highest, state.shared.latest_millis)
+    state.shared.latest_millis = max(state.shared.latest_millis, highest)
+    return highest
 
 
 @switches

@@ -45,6 +45,7 @@ class SharedState:
         "flushes",
         "incarnation",
         "last_room_bytes",
+        "latest_millis",
         "loading",
         "may_compact",
         "memory_freed",
@@ -75,6 +76,8 @@ class SharedState:
         self.registry = registry
         self.loading = 0
         """Tablets that are being loaded: clients wait for them, and work that can wait does."""
+        self.latest_millis = 0
+        """The latest time that had been assigned in any of the tablets that were loaded here."""
         self.compactions_on = True
         """Merging and major ones; False: those under way are given up."""
         self.may_compact: Callable[[bytes], bool] = _always

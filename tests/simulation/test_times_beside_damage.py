@@ -1,7 +1,11 @@
-"""What a repair saves out of an SSTable whose own word on its times is lost, of a server whose clock was ahead."""
+"""What was written while the clock was ahead, in an SSTable that is damaged: what is written later is newer, beside the
+damaged file and after a repair."""
 
+import pytest
+
+from hbtable.errors import DataDamaged
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.fs.memory_disk import MemoryDisk
+from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
@@ -84,3 +88,42 @@ def test_a_time_that_a_client_chose_moves_no_clock() -> None:
         cluster.stop()
 
     runtime.run(main)
+
+
+@pytest.mark.parametrize("is_lost", [True, False], ids=["lost", "cut"])
+def test_a_put_is_not_hidden_by_a_file_that_comes_back(is_lost: bool) -> None:
+    disk = MemoryDisk()
+    runtime = SimulatedRuntime(1)
+    runtime.wall_offset_millis = 400 * DAY_MILLIS
+
+    def fill() -> None:
+        cluster = start(runtime, disk)
+        cluster.client.admin.create_table(TableSchema(TABLE, {b"f": FamilySchema(b"f")}))
+        put(cluster, b"r", b"old")
+        cluster.stop()
+
+    runtime.run(fill)
+    (path,) = (path for path in disk.files if path.startswith("sstables/0000001"))
+    right = disk.files.pop(path)
+    if not is_lost:
+        half = bytes(right.content[: len(right.content) // 2])
+        disk.files[path] = MemoryContent(half, len(half), right.modified_millis)
+    second = SimulatedRuntime(2)
+
+    def write() -> None:
+        cluster = start(second, disk)
+        with pytest.raises(DataDamaged, match=path):
+            only_cell(cluster, b"r")
+        put(cluster, b"r", b"new")
+        cluster.stop()
+
+    second.run(write)
+    disk.files[path] = right
+    third = SimulatedRuntime(3)
+
+    def read() -> None:
+        cluster = start(third, disk)
+        assert only_cell(cluster, b"r")[1] == b"new"
+        cluster.stop()
+
+    third.run(read)
