@@ -79,7 +79,7 @@ class ThrottledTabletService(TabletService):
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         if self._throttling.active:
             self._check_added_to(tablet_id, "Increments")
-            size = len(row) + len(family) + len(qualifier) + 8
+            size = _bytes_in((row, family, qualifier)) + 8
             self._admit(tablet_id, CallCost(1, 1, size, size))
         return self._inner.increment(tablet_id, row, family, qualifier, amount)
 
@@ -90,7 +90,7 @@ class ThrottledTabletService(TabletService):
         if not self._throttling.active:
             return self._inner.append(tablet_id, row, values, ttl_millis)
         self._check_added_to(tablet_id, "Appends")
-        written = len(row) + sum(map(len, (part for value in values for part in value)))
+        written = _bytes_in((row, *(part for value in values for part in value)))
         buckets = self._admit(tablet_id, CallCost(reads=1, writes=1, written_bytes=written))
         answer = self._inner.append(tablet_id, row, values, ttl_millis)
         if counts_bytes(buckets):
@@ -103,7 +103,7 @@ class ThrottledTabletService(TabletService):
     ) -> bool:
         if self._throttling.active:
             self._check_writes(tablet_id, (mutation,))
-            read = len(row) + len(family) + len(qualifier)
+            read = _bytes_in((row, family, qualifier))
             self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
         return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
 
@@ -113,7 +113,7 @@ class ThrottledTabletService(TabletService):
             policy = self._policy(tablet_id)
             if policy not in (None, SpacePolicy.NO_INSERTS):
                 raise refused(policy, "Deletes")
-            self._admit(tablet_id, CallCost(writes=1, written_bytes=len(start_row) + len(stop_row)))
+            self._admit(tablet_id, CallCost(writes=1, written_bytes=_bytes_in((start_row, stop_row))))
         self._inner.delete_range(tablet_id, start_row, stop_row, timestamp)
 
     @switches
@@ -171,7 +171,12 @@ def _size(rows: Iterable[Row]) -> int:
 def _written(mutations: Iterable[RowMutation]) -> int:
     total = 0
     for mutation in mutations:
-        total += len(mutation.row)
+        total += _bytes_in((mutation.row,))
         for _, family, qualifier, _, value in mutation.operations:
-            total += len(family) + len(qualifier) + len(value)
+            total += _bytes_in((family, qualifier, value))
     return total
+
+
+def _bytes_in(values: Iterable[object]) -> int:
+    """Whatever is no bytes counts for nothing: the tablet says what is wrong with it."""
+    return sum([len(value) for value in values if type(value) is bytes])

@@ -21,6 +21,7 @@ from hbtable.model.mutation import DELETE_COLUMN, MAX_ROW_BYTES, PUT, RowMutatio
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.quotas.settings import ThrottleType
 from hbtable.rpc import declaration
 from hbtable.rpc.services import MasterService, TabletService
 from tests.harness.wrong_values import VALUES
@@ -151,6 +152,9 @@ def with_a_table(machine: Any, body: Callable[[EmbeddedCluster, Table], None]) -
         cluster.client.admin.create_table(TableSchema(b"t", {b"f": family}))
         cluster.client.admin.create_namespace(b"there", {})
         machine.write(cluster, NEIGHBOURS)
+        for type in ThrottleType:  # what is wrong is counted, before anybody sees that it is
+            cluster.transport.master().set_throttle(table=b"t", throttle_type=type.name, limit=1 << 60)
+        machine.runtime.sleep(1.0)
         body(cluster, cluster.client.table(b"t"))
         check_cells(cluster.client.table(b"t"))
         return cluster.client.table(b"t").scan_page(ScanRequest(max_rows=10_000, max_bytes=1 << 40)).rows
