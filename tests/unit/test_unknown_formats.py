@@ -38,6 +38,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import GoneTablet, TabletRecord
+from hbtable.quotas import quotas_record
 from hbtable.repair.evidence import gather
 from hbtable.sstable import bloom, compression, layout
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
@@ -91,6 +92,24 @@ def with_word(old: bytes, new: bytes) -> bytes:
     body = TABLE[HEADER_BYTES:]
     assert body.count(bytes([len(old)]) + old) >= 1
     return seal(b"N", 1, body.replace(bytes([len(old)]) + old, bytes([len(new)]) + new))
+
+
+# ---------------------------------------------------------------- quotas
+
+QUOTAS_BODIES = (b"\1\0\0", b"\1\0\0\0\0")
+"""Without and with what version 2 adds."""
+
+
+def read_quotas(version: int, body: bytes) -> object:
+    return quotas_record.decode(seal(b"Q", version, body))
+
+
+def read_throttle(type: int, scope: int) -> object:
+    return read_quotas(1, b"\1\0\1" + b"\1u\0\0" + bytes((type, 5, 1, scope)))
+
+
+def read_space(policy: int, violated: int) -> object:
+    return read_quotas(2, b"\1\0\0\1" + b"\0\1t\5" + bytes((policy, violated)) + b"\0")
 
 
 # ---------------------------------------------------------------- cells
@@ -241,6 +260,12 @@ NUMBERS = [
     Number("grants", BYTES[1:], (1,), lambda value: grants_record.decode(seal(b"G", value, b"\0"))),
     Number("level of a grant", range(128), range(5), lambda value: grants_record.decode(granted_at(value))),
     Number("granted actions", range(128), range(32), lambda value: grants_record.decode(granted(value))),
+    Number("quotas", BYTES[1:], (1, 2), lambda value: read_quotas(value, QUOTAS_BODIES[value == 2])),
+    Number("state of quotas", range(128), (0, 1), lambda value: read_quotas(1, bytes((value, 0, 0)))),
+    Number("type of a throttle", range(128), range(1, 10), lambda value: read_throttle(value, 0)),
+    Number("scope of a throttle", range(128), (0, 1), lambda value: read_throttle(1, value)),
+    Number("policy of a limit of space", range(128), range(1, 5), lambda value: read_space(value, 0)),
+    Number("state of a limit of space", range(128), (0, 1), lambda value: read_space(1, value)),
     Number("tablet record", BYTES[1:], (1, 2, 3), lambda value: tablet_record.decode_row(TABLETS(value), "a row")),
     Number(
         "form of a tablet record",
