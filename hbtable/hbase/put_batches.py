@@ -14,10 +14,8 @@ _ROWS_BETWEEN_PAUSES: Final = 1024
 
 @switches
 def put_batch(batches: Batches, timestamp: int, cell_bytes: int, pause: Callable[[], object]) -> PutBatch | None:
-    """None: they are not all of this kind, or conversion.row_mutation() would refuse one. `pause` is called between
-    many."""
-    if len(batches) < 2:
-        return None
+    """None: they are not all of this kind, or conversion.row_mutation() would refuse one. There has to be one at least.
+    `pause` is called between many."""
     rows: list[bytes] = []
     values: list[bytes] = []
     column = b""

@@ -93,7 +93,7 @@ class WriteCalls:
         if batches is None:
             raise BadArgument("the call has no list of rows with mutations")
         ttl = conversion.ttl_millis(attributes)
-        puts = None if ttl else put_batch(batches, timestamp, self._cell_bytes, self._pause)
+        puts = None if ttl or len(batches) < 2 else put_batch(batches, timestamp, self._cell_bytes, self._pause)
         changes = self._row_mutations(batches, timestamp, ttl) if puts is None else puts
         if not changes:
             self._tables.canonical(table)
@@ -102,8 +102,11 @@ class WriteCalls:
         try:
             self._apply(self._tables.named(table), changes)
         finally:
-            for held in (changes,) if puts is None else (puts.rows, puts.values):
-                let_go(held, self._pause)
+            if puts is None:
+                let_go(changes, self._pause)
+            else:
+                let_go(puts.rows, self._pause)
+                let_go(puts.values, self._pause)
 
     @switches
     def _row_mutations(self, batches: Batches, timestamp: int, ttl: int) -> list[RowMutation]:

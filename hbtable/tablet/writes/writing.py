@@ -25,7 +25,7 @@ from hbtable.model.mutation import (
     keep_checksums,
     keep_checksums_in_parts,
 )
-from hbtable.model.put_batch import puts_in_columns, rows_of
+from hbtable.model.put_batch import PutBatch, puts_in_columns, rows_of
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
@@ -203,8 +203,9 @@ class TabletWriter:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
         happened."""
         state = self._state
-        puts = puts_in_columns(mutations)  # those have no checksums
-        built = None if puts is None else state.builder.build_puts(puts, state.sequence + 1)
+        built = None
+        if type(mutations) is PutBatch and mutations.in_columns:  # then nobody has taken checksums
+            built = state.builder.build_puts(mutations, state.sequence + 1)
         if built is None:
             check_unchanged(mutations)
             built = state.builder.build(mutations, state.sequence + 1)

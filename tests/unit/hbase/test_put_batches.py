@@ -26,7 +26,7 @@ def one_by_one(batches: list[Any]) -> Iterator[Any]:
         yield made.row, made.operations, made.skip_log, made.ttl_millis
 
 
-@given(st.lists(st.tuples(ROWS, COLUMNS, VALUES), max_size=6))
+@given(st.lists(st.tuples(ROWS, COLUMNS, VALUES), min_size=1, max_size=6))
 def test_it_means_the_same(batches: list[Any]) -> None:
     puts = put_batch(batches, SERVER_TIME, CELL_BYTES, lambda: None)
     if puts is not None:

@@ -7,7 +7,9 @@ import pytest
 from hbtable.access.user import User
 from hbtable.errors import SpaceLimitReached, Throttled
 from hbtable.metrics.registry import Registry
+from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, RowMutation
+from hbtable.model.put_batch import PutBatch
 from hbtable.model.read import ScanPage
 from hbtable.quotas.settings import (
     NO_QUOTAS,
@@ -164,3 +166,22 @@ def test_a_table_over_its_limit_of_space_takes_what_its_policy_allows(rig: Rig, 
     assert rig.throttling.may_compact(b"t") == (policy is not SpacePolicy.NO_WRITES_COMPACTIONS)
     assert rig.throttling.policy(b"other") is None
     rig.call("mutate", 0)
+
+
+def test_puts_in_columns_count_as_their_mutations(rig: Rig) -> None:
+    """Three rows of 1 + 1 + 1 + 3 bytes."""
+
+    def write() -> None:
+        puts = PutBatch(b"f", b"q", SERVER_TIME, [b"a", b"b", b"c"], [b"xyz"] * 3)
+        rig.runtime.run(lambda: rig.service.mutate(5, puts))
+
+    for type, count in ((ThrottleType.WRITE_NUMBER, 3), (ThrottleType.WRITE_SIZE, 18)):
+        rig.throttling.use(NO_QUOTAS, 1)
+        rig.hourly(type, limit=2 * count)
+        write()
+        write()
+        with pytest.raises(Throttled):
+            write()
+    rig.throttling.use(Quotas(space=[SpaceLimit(b"", b"t", 5, SpacePolicy.NO_INSERTS, violated=True)]), 1)
+    with pytest.raises(SpaceLimitReached, match="Puts"):
+        write()
