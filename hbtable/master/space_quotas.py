@@ -22,7 +22,7 @@ from hbtable.quotas.quotas_file import QuotasFile
 from hbtable.quotas.settings import Quotas, SpacePolicy
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import supervise
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class SpaceQuotas:
         now = self._runtime.clock_seconds()
         if not self._working and not self._stopping and now >= self._due:
             self._due, self._working = now + _PERIOD_SECONDS, True
-            self._task = supervise(self._runtime, self._work, name="space quotas")
+            self._task = spawn_counted(self._runtime, self._work, name="space quotas")
 
     def look_soon(self) -> None:
         """A limit was changed. Does not switch."""
