@@ -34,7 +34,7 @@ DIFFERENT: dict[str, str] = {
     "whoami/root-p": "the groups are those of auth.groups, and not of the operating system",
     "list_security_capabilities/on-p": "there are no permissions of cells",
     "set_quota/no-limit-p": BETTER,
-    "set_quota/namespace-p": "list_quotas alone shows quotas",
+    "set_quota/namespace-p": "without a stray 0 under QUOTAS",
     "refused/grant-p": "the right that granting needs is named, not the one to see the table",
     "refused/revoke-p": "the right that revoking needs is named, not the one to see the table",
     "refused/snapshot-p": NOT_THERE,
@@ -129,3 +129,32 @@ def test_recorded_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     shells.inside(body)
     assert not failed, "\n".join(f"{name}: {found}" for name, found in failed.items())
     assert len(CASES) > 80
+
+
+@pytest.mark.slow
+def test_quotas_in_descriptions_and_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    shells = Shells(monkeypatch)
+
+    def body() -> None:
+        script = """create_namespace 'n'
+            create 'n:t', 'f'
+            describe 'n:t'
+            set_quota TYPE => THROTTLE, TABLE => 'n:t', THROTTLE_TYPE => READ, LIMIT => '1536B/hour'
+            set_quota TYPE => SPACE, NAMESPACE => 'n', LIMIT => '10G', POLICY => NO_WRITES
+            set_quota TYPE => THROTTLE, USER => 'ann', TABLE => 'n:t', LIMIT => '5CU/day'"""
+        out, err, code = shells.run("root", script)
+        assert (err, code) == ("", 0)
+        assert "Quota is disabled" in out
+        limit = "TYPE => THROTTLE, THROTTLE_TYPE => READ_SIZE, LIMIT => 1.50K/hour, SCOPE => MACHINE"
+        space = "TYPE => SPACE, NAMESPACE => n, LIMIT => 10.00G, VIOLATION_POLICY => NO_WRITES"
+        assert f"QUOTAS\n{limit}\n1 row(s)\n" in shells.run("root", "describe 'n:t'")[0]
+        assert f"QUOTAS\n{space}\n1 row(s)\n" in shells.run("root", "describe_namespace 'n'")[0]
+        snapshots = shells.run("root", "list_quota_snapshots NAMESPACE => 'n'")[0]
+        assert "\n n:t 0 10737418240 false None\n1 row(s)\n" in snapshots
+        assert "0 row(s)" in shells.run("root", "list_quota_snapshots({TABLE => 'n:other'})")[0]
+        assert "\n n:t 0\n1 row(s)\n" in shells.run("root", "list_quota_table_sizes")[0]
+        assert "1 row(s)" in shells.run("root", "list_quotas USER => 'a.*', TABLE => 'n:t'")[0]
+        assert "0 row(s)" in shells.run("root", "list_quotas REGIONSERVER => 'all'")[0]
+        assert "0 row(s)" in shells.run("ann", "list_quotas")[0]
+
+    shells.inside(body)

@@ -3,6 +3,7 @@
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.answers.description import family_line, table_line
 from hbtable.shell.arguments.names import table_of
+from hbtable.shell.commands.quotas import say_quotas
 from hbtable.shell.commands.states import existing, is_on
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.language.literals import Value
@@ -39,5 +40,5 @@ def describe(context: Context, arguments: list[Value]) -> Value:
         out.say(family_line(family))
         out.say("")
     out.end(len(families))
-    out.say("Quota is disabled")
+    say_quotas(context, "table", table.name)
     return None

@@ -2,6 +2,7 @@
 
 from hbtable.shell.arguments.names import namespace_of
 from hbtable.shell.commands.listing import pattern_of
+from hbtable.shell.commands.quotas import say_quotas
 from hbtable.shell.context import Context, show_name, unknown_namespace
 from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
@@ -48,7 +49,7 @@ def describe(context: Context, arguments: list[Value]) -> Value:
     context.out.begin(("DESCRIPTION",))
     parts = [f"NAME => '{show_name(name)}'", *(f"{key} => '{properties[key]}'" for key in sorted(properties))]
     context.out.row((f"{{{', '.join(parts)}}}",), {"namespace": name, **properties})
-    context.out.say("Quota is disabled")
+    say_quotas(context, "namespace", name)
     return None
 
 

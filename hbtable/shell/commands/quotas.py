@@ -6,7 +6,7 @@ from typing import Final
 from hbtable.shell.arguments.names import namespace_of, table_of
 from hbtable.shell.commands.listing import pattern_of
 from hbtable.shell.commands.switches import is_true
-from hbtable.shell.context import Context, text_of
+from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, inspect, shown
 
@@ -83,6 +83,22 @@ def _is_of(table: str, given: dict[Value, Value]) -> bool:
         return False
     space, _, _ = table.rpartition(":")
     return b"NAMESPACE" not in given or shown(given[b"NAMESPACE"]) == (space or "default")
+
+
+def say_quotas(context: Context, word: str, name: bytes) -> None:
+    """The quotas of a table or a namespace, `word` says which, at the end of its description."""
+    try:
+        quotas = context.server.admin("adminQuotas")
+    except ServerError:  # of an earlier release, which has none
+        quotas = []
+    found = [one for one in quotas if one.get(word) == show_name(name) and "user" not in one]
+    if not found:
+        context.out.say("Quota is disabled")
+        return
+    context.out.say("QUOTAS")
+    for one in found:
+        context.out.say(_quota(one))
+    context.out.end(len(found))
 
 
 def enable_rpc_throttle(context: Context, _: list[Value]) -> Value:
