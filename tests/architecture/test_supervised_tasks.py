@@ -82,6 +82,49 @@ def test_the_deaths_of_all_others_are_counted() -> None:
     assert {str(path.relative_to(PRODUCT)) for path in SOURCES if uncounted(path.read_text())} == set(HEARD)
 
 
+def supervised_once(text: str) -> list[str]:
+    """Functions that do one piece of work, and are handed to supervise(). Who begins them begins them again: after a
+    death there would be two, and more with each."""
+    found = []
+    tree = ast.parse(text)
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if not (isinstance(call.func, ast.Name) and call.func.id == "supervise" and len(call.args) > 1):
+            continue
+        target = call.args[1]
+        if isinstance(target, ast.Lambda) and isinstance(target.body, ast.Call):
+            target = target.body.func
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        if name in functions and not any(waits(node) for node in ast.walk(functions[name])):
+            found.append(name)
+    return found
+
+
+def waits(node: ast.AST) -> bool:
+    """A loop, or a wait for what happens once in a process' life."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "wait"
+    return isinstance(node, ast.While)
+
+
+def test_what_is_supervised_lives_on() -> None:
+    assert {str(path): names for path in SOURCES if (names := supervised_once(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize("target", ["self._work", "lambda: self._work(names)"])
+def test_work_that_is_supervised_and_ends_is_found(target: str) -> None:
+    text = f"""
+class Work:
+    def begin(self):
+        supervise(self.runtime, {target}, name="work")
+
+    def _work(self, names=()):
+        self.look()
+"""
+    assert supervised_once(text) == ["_work"]
+    assert supervised_once(text.replace("self.look()", "while True: self.runtime.sleep(1.0)")) == []
+
+
 def begins_a_thread(text: str) -> bool:
     calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     names = {
