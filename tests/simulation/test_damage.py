@@ -15,8 +15,6 @@ import pytest
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.recovery.gaps import Gap
-from hbtable.commitlog.segments.high_water import decode_high_water, high_water_path
-from hbtable.commitlog.segments.segment import segment_number
 from hbtable.errors import HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
@@ -31,6 +29,7 @@ from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
+from tests.harness.store_damage import is_behind_the_mark
 
 SEEDS = 30
 TABLES = (b"one", b"two")
@@ -141,20 +140,6 @@ def spoil(disk: MemoryDisk, chance: random.Random, of_logs: float) -> tuple[str,
     return how, path, at
 
 
-def is_behind_the_mark(disk: MemoryDisk, path: str, at: int) -> bool:
-    """Of a log: nothing outside of it tells that there was anything from this byte on."""
-    folder, _, _ = path.rpartition("/")
-    number = segment_number(folder, path) if path.startswith("logs/") else None
-    if number is None:
-        return False
-    synced = disk.files.get(high_water_path(folder))
-    if synced is None:
-        return True
-    mark = decode_high_water(bytes(synced.content), path)
-    # A mark that was taken while the next group was on its way does not say a length.
-    return (number, at) >= (mark.segment, mark.length_bytes)
-
-
 def check(cluster: EmbeddedCluster, model: Model, allowed: Past, where: str) -> int:
     """How many rows were refused. AssertionError: a wrong answer."""
     refused = 0
@@ -179,7 +164,7 @@ def outcome(seed: int) -> tuple[str, int]:
     copy = disk_copy(disk)
     how, path, at = spoil(copy, chance, of_logs=0.9 if has_long_log(seed) else 0.3)
     where = f"seed {seed}: {how} {path} from byte {at} on"
-    allowed: Past = dict(past) if is_behind_the_mark(disk, path, at) else {}
+    allowed: Past = dict(past) if is_behind_the_mark(disk.files, path, at) else {}
 
     def damaged_life(runtime: SimulatedRuntime) -> int:
         try:
