@@ -25,7 +25,7 @@ class QuotaSettings:
         self, subject: Subject, every_server: bool, throttle_type: str, limit: int, seconds: int, cluster: bool
     ) -> None:
         """Durable on return. InvalidRequest, LimitExceeded."""
-        _check(subject, every_server)
+        subject = _checked(subject, every_server)
         limit = whole_number("the limit of a quota", limit, 0, LARGEST_LIMIT)
         check_text("the type of a throttle", throttle_type, _MOST_ROOM)
         kind = _type(throttle_type) if throttle_type or limit else None
@@ -38,7 +38,7 @@ class QuotaSettings:
     @switches
     def set_space_limit(self, namespace: bytes, table: bytes, limit: int, policy: str) -> None:
         """Durable on return. InvalidRequest, LimitExceeded."""
-        Subject("", namespace, table).check()
+        _, namespace, table = Subject("", namespace, table).checked()
         limit = whole_number("the limit of a quota", limit, 0, LARGEST_LIMIT)
         if limit:
             space = SpaceLimit(namespace, table, limit, _policy(policy))
@@ -72,13 +72,14 @@ class QuotaSettings:
         return [words for _, words in sorted(found, key=lambda pair: pair[0])]
 
 
-def _check(subject: Subject, every_server: bool) -> None:
+def _checked(subject: Subject, every_server: bool) -> Subject:
     check_flag("every_server", every_server)
-    subject.check()
+    subject = subject.checked()
     if every_server and any(subject):
         raise InvalidRequest(f"a quota is on {subject} or on every tablet server, not on both: set two")
     if not every_server and not any(subject):
         raise InvalidRequest("a quota is on a user, a table or a namespace, or on every tablet server: name one")
+    return subject
 
 
 def _policy(name: str) -> SpacePolicy:

@@ -41,8 +41,8 @@ class Subject(NamedTuple):
     table: bytes = b""
     """Its canonical name."""
 
-    def check(self) -> None:
-        """InvalidRequest. Neither user nor table need exist."""
+    def checked(self) -> "Subject":
+        """With the table's name as it is looked up. InvalidRequest. Neither user nor table need exist."""
         if self.user != "":
             check_name(self.user)
         check_bytes("the namespace", self.namespace)
@@ -51,8 +51,7 @@ class Subject(NamedTuple):
             raise InvalidRequest("a quota is on a table or on a namespace, not on both: set two")
         if self.namespace:
             names.check_namespace(self.namespace)
-        if self.table:
-            names.parse(self.table)
+        return self._replace(table=names.parse(self.table)) if self.table else self
 
     def order(self) -> tuple[int, str, bytes, bytes]:
         """HBase lists namespaces first, then servers, tables, users."""
@@ -223,7 +222,7 @@ def _order(throttle: ThrottleSetting) -> tuple[object, ...]:
 
 
 def _check(throttle: ThrottleSetting) -> None:
-    throttle.subject.check()
+    throttle.subject.checked()
     whole_number("the limit of a quota", throttle.limit, 1, LARGEST_LIMIT)
     check_flag("cluster", throttle.cluster)
     if whole_number("the seconds of a quota", throttle.seconds, 1, max(TIMES)) not in TIMES:
@@ -235,7 +234,7 @@ def _check(throttle: ThrottleSetting) -> None:
 
 def _check_space(space: SpaceLimit) -> None:
     subject = Subject("", space.namespace, space.table)
-    subject.check()
+    subject.checked()
     if not any(subject):
         raise InvalidRequest("a limit of space is on a table or on a namespace: name one")
     whole_number("the limit of a quota", space.limit, 1, LARGEST_LIMIT)

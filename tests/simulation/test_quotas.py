@@ -243,6 +243,19 @@ def test_a_table_that_was_disabled_because_of_its_limit_is_enabled_with_it_and_n
     inside(gateway, body)
 
 
+def test_a_table_is_meant_by_each_spelling_of_its_name(gateway: GuardedGateway) -> None:
+    def body() -> None:
+        master = gateway.cluster.transport.master()
+        master.set_throttle(table=b"default:t", throttle_type="READ_SIZE", limit=5)
+        master.set_space_limit(table=b"default:t", limit=5, policy="DISABLE")
+        assert [one["table"] for one in master.quotas()] == ["t", "t"]
+        master.set_throttle(table=b"default:t")
+        master.set_space_limit(table=b"default:t")
+        assert master.quotas() == []
+
+    inside(gateway, body)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
