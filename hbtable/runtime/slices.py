@@ -10,7 +10,7 @@ from hbtable.switches import switches
 T = TypeVar("T")
 
 _SLICE_SECONDS: Final = 0.004
-_FREED_AT_ONCE: Final = 4096
+FREED_AT_ONCE: Final = 4096
 _SORTED_AT_ONCE: Final = 2048
 
 
@@ -53,7 +53,7 @@ def sorted_with_pauses(things: Sequence[T], key: Callable[[T], Any], pause: Call
 def let_go(things: Sequence[object], pause: Callable[[], object]) -> None:
     """*Switches.* Of a list that nobody needs any more only the first few are left: to free 500,000 rows of a request,
     when the last that refers to them ends, takes 80 ms in one stretch."""
-    if len(things) > _FREED_AT_ONCE and isinstance(things, list):
-        while len(things) > _FREED_AT_ONCE:
-            del things[-_FREED_AT_ONCE:]
+    if len(things) > FREED_AT_ONCE and isinstance(things, list):
+        while len(things) > FREED_AT_ONCE:
+            del things[-FREED_AT_ONCE:]
             pause()

@@ -20,7 +20,7 @@ from hbtable.hbase.put_batches import put_batch
 from hbtable.model.cell import SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.put_batch import PutBatch
-from hbtable.runtime.slices import let_go, with_pauses
+from hbtable.runtime.slices import FREED_AT_ONCE, let_go, with_pauses
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
@@ -84,7 +84,10 @@ class WriteCalls:
             self._tables.canonical(table)  # nothing to do succeeds, on a missing table, too
             return
         let_go(mutations or (), self._pause)
-        self._apply(self._tables.named(table), (mutation,))
+        try:
+            self._apply(self._tables.named(table), (mutation,))
+        finally:
+            let_go(mutation.operations, self._pause)
 
     @switches
     def _mutate_rows(
@@ -103,7 +106,9 @@ class WriteCalls:
             self._apply(self._tables.named(table), changes)
         finally:
             if puts is None:
-                let_go(changes, self._pause)
+                wide = [one.operations for one in changes if len(one.operations) > FREED_AT_ONCE]
+                for held in (*wide, changes):
+                    let_go(held, self._pause)
             else:
                 let_go(puts.rows, self._pause)
                 let_go(puts.values, self._pause)
@@ -119,6 +124,8 @@ class WriteCalls:
             change = row_mutation(row, mutations, timestamp, ttl, cell_bytes, False, self._pause)
             if change.operations:
                 changes.append(change)
+                if len(change.operations) > FREED_AT_ONCE:
+                    let_go(mutations or (), self._pause)
         return changes
 
     @switches

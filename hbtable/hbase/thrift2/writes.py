@@ -26,7 +26,7 @@ from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation,
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
-from hbtable.runtime.slices import sorted_with_pauses, with_pauses
+from hbtable.runtime.slices import let_go, sorted_with_pauses, with_pauses
 from hbtable.switches import switches
 
 _EQUAL: Final = 2
@@ -69,12 +69,19 @@ class Thrift2WriteCalls:
 
     @switches
     def put(self, table: bytes, put: TPut) -> None:
-        self._tables.named(table).mutate((put_mutation(put, self._cell_bytes, self._pause),))
+        mutation = put_mutation(put, self._cell_bytes, self._pause)
+        let_go(put.column_values, self._pause)
+        try:
+            self._tables.named(table).mutate((mutation,))
+        finally:
+            let_go(mutation.operations, self._pause)
 
     @switches
     def putMultiple(self, table: bytes, puts: Sequence[TPut]) -> None:
         rows = with_pauses(puts, self._pause, _ROWS_BETWEEN_PAUSES)
-        self._mutate(table, [put_mutation(put, self._cell_bytes, self._pause) for put in rows])
+        mutations = [put_mutation(put, self._cell_bytes, self._pause) for put in rows]
+        let_go(puts, self._pause)
+        self._mutate(table, mutations)
 
     @switches
     def deleteSingle(self, table: bytes, delete: TDelete) -> None:
@@ -85,7 +92,9 @@ class Thrift2WriteCalls:
         """Those that failed: none, or the call fails."""
         families = self._families_of(table)
         rows = with_pauses(deletes, self._pause, _ROWS_BETWEEN_PAUSES)
-        self._mutate(table, [delete_mutation(delete, families, self._pause) for delete in rows])
+        mutations = [delete_mutation(delete, families, self._pause) for delete in rows]
+        let_go(deletes, self._pause)
+        self._mutate(table, mutations)
         return []
 
     @switches
@@ -100,6 +109,13 @@ class Thrift2WriteCalls:
         if not mutations:
             self._tables.canonical(table)
             return
+        try:
+            self._mutate_good(table, mutations)
+        finally:
+            let_go(mutations, self._pause)
+
+    @switches
+    def _mutate_good(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
         named = self._tables.named(table)
         if len(mutations) > _ROWS_AT_ONCE:
             self._tables.check_mutations(table, mutations)

@@ -113,7 +113,8 @@ class FakeTable:
                         insort(self.rows, mutation.row)
                     column = family + b":" + qualifier
                     self.cells.setdefault(mutation.row, {})[column] = (max(timestamp, 7), value)
-        self.mutations += mutations
+        # Who calls takes the lists apart afterwards.
+        self.mutations += [RowMutation(one.row, [*one.operations], one.skip_log, one.ttl_millis) for one in mutations]
 
     def _row(self, row: bytes) -> list[Cell]:
         return [(column, *cell) for column, cell in sorted(self.cells.get(row, {}).items())]

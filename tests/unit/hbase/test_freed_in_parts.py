@@ -1,0 +1,89 @@
+"""What a write of very many cells or rows has made is freed in parts, when it is written: to free 200,000 cells at the
+end of the call keeps everybody waiting for 20 ms."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hbtable.errors import NoSuchFamily
+from hbtable.hbase.calls.writes import WriteCalls
+from hbtable.hbase.codec.thrift2_structs import TColumnValue, TDelete, TPut
+from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
+from hbtable.model.mutation import RowMutation
+from hbtable.runtime.slices import FREED_AT_ONCE
+
+MANY = 3 * FREED_AT_ONCE
+
+
+class _Table:
+    """Takes all writes, or refuses them, and remembers the lists that they were in."""
+
+    def __init__(self, refuses: bool) -> None:
+        self.refuses = refuses
+        self.operations: list[Any] = []
+        self.sizes: list[int] = []
+
+    def named(self, _: bytes | None) -> "_Table":
+        return self
+
+    def canonical(self, name: bytes) -> bytes:
+        return name
+
+    def check_mutations(self, table: bytes, mutations: Sequence[RowMutation]) -> None: ...
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        self.operations += [mutation.operations for mutation in mutations]
+        self.sizes += [len(mutation.operations) for mutation in mutations]
+        if self.refuses:
+            raise NoSuchFamily("f")
+
+
+def _carried_out(table: _Table, call: Any, *arguments: Any) -> None:
+    if table.refuses:
+        with pytest.raises(NoSuchFamily):
+            call(*arguments)
+    else:
+        call(*arguments)
+
+
+REFUSED_OR_NOT = pytest.mark.parametrize("refused", [False, True])
+
+
+@REFUSED_OR_NOT
+@pytest.mark.parametrize("method", ["mutateRow", "mutateRows", "put"])
+def test_the_cells_of_one_row(method: str, refused: bool) -> None:
+    table: Any = _Table(refused)
+    pauses: list[None] = []
+
+    def pause() -> None:
+        pauses.append(None)
+
+    first = WriteCalls(table, lambda name: [b"f"], 1 << 20, pause)
+    second = Thrift2WriteCalls(table, lambda name: [b"f"], 1 << 20, 1 << 20, pause)
+    cells: list[Any] = [(False, b"f:%d" % number, b"v", True) for number in range(MANY)]
+    if method == "mutateRow":
+        _carried_out(table, first.mutateRow, b"t", b"row", cells, None)
+    elif method == "mutateRows":
+        small = [(b"row%d" % number, [(False, b"f:q", b"v", True)]) for number in range(10)]
+        _carried_out(table, first.mutateRows, b"t", [*small, (b"row", cells)], None)
+    else:
+        cells = [TColumnValue(b"f", b"%d" % number, b"v") for number in range(MANY)]
+        _carried_out(table, second.put, b"t", TPut(b"row", cells))
+    assert table.sizes[-1] == MANY  # when it was written all was there
+    assert len(cells) <= FREED_AT_ONCE
+    assert len(table.operations[-1]) <= FREED_AT_ONCE
+    assert pauses
+
+
+@REFUSED_OR_NOT
+@pytest.mark.parametrize("method", ["putMultiple", "deleteMultiple"])
+def test_the_rows_of_one_call(method: str, refused: bool) -> None:
+    table: Any = _Table(refused)
+    calls = Thrift2WriteCalls(table, lambda name: [b"f"], 1 << 20, 1 << 20, lambda: None)
+    rows: list[Any] = [TPut(b"%d" % number, [TColumnValue(b"f", b"q", b"v")]) for number in range(MANY)]
+    if method == "deleteMultiple":
+        rows = [TDelete(b"%d" % number) for number in range(MANY)]
+    _carried_out(table, getattr(calls, method), b"t", rows)
+    assert len(table.sizes) >= MANY
+    assert len(rows) <= FREED_AT_ONCE
