@@ -220,6 +220,11 @@ class TabletServerRole:
             "How far the recorded time of a tablet is ahead of the clock, of the one that is ahead most.",
             lambda: max((tablet.clock_ahead_millis for tablet in tablets.values()), default=0) / 1000,
         )
+        registry.gauge(  # as launch's pages have it: a database of hbtable.open() has no pages
+            "hbtable_task_deaths",
+            "How often a background task died of a bug.",
+            lambda: float(self._runtime.deaths.total),
+        )
         registry.gauge(
             "hbtable_log_broken",
             "1 since the commit log failed: nothing is written until this process is started again.",

@@ -118,6 +118,9 @@ class Life:
         self.alive = sum(task.name == self.victim for task in runtime.scheduler._alive)
         self.reasons, self.begun = page.not_ready(), runtime.begun.copy()
         self.status = cluster.client.operations.task_deaths([cluster.server.incarnation])[cluster.server.incarnation]
+        gauges = {name: value for name, _, value in cluster.registry.gauges()}
+        assert gauges["hbtable_task_deaths"] == runtime.deaths.total
+        assert gauges["hbtable_log_broken"] == bool(cluster.server.broken())
         runtime.victim = ""
         if not cluster.server.broken():
             runtime.sleep(60.0)
