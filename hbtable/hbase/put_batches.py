@@ -26,7 +26,8 @@ def put_batch(batches: Batches, timestamp: int, cell_bytes: int, pause: Callable
             some_rows, columns, some_values = zip(*batches[first : first + _ROWS_BETWEEN_PAUSES], strict=True)
         except ValueError:  # others than RowPuts
             return None
-        column = column or columns[0]
+        if not first:
+            column = columns[0]  # also an empty one: it is no other row's column
         longest_row = max(map(len, some_rows))
         largest_cell = longest_row + len(column) + max(map(len, some_values)) + CELL_OVERHEAD_BYTES
         if columns.count(column) < len(columns) or not all(some_rows):

@@ -50,6 +50,11 @@ def test_rows_of_several_kinds_are_not_taken_together() -> None:
     assert put_batch([others, others], SERVER_TIME, CELL_BYTES, lambda: None) is None
 
 
+def test_rows_without_a_column_are_not_put_into_that_of_later_ones() -> None:
+    without: list[Any] = [(b"r%d" % n, b"", b"v") for n in range(1024)]
+    assert put_batch([*without, (b"s", b"f:q", b"v")], SERVER_TIME, CELL_BYTES, lambda: None) is None
+
+
 def test_a_row_that_is_too_long() -> None:
     long = (b"r" * (MAX_ROW_BYTES + 1), b"f:q", b"v")
     assert put_batch([long, long], SERVER_TIME, 1 << 20, lambda: None) is None
