@@ -106,9 +106,10 @@ class WriteCalls:
             self._apply(self._tables.named(table), changes)
         finally:
             if puts is None:
-                wide = [one.operations for one in changes if len(one.operations) > FREED_AT_ONCE]
-                for held in (*wide, changes):
-                    let_go(held, self._pause)
+                for change in changes:
+                    if len(change.operations) > FREED_AT_ONCE:
+                        let_go(change.operations, self._pause)
+                let_go(changes, self._pause)
             else:
                 let_go(puts.rows, self._pause)
                 let_go(puts.values, self._pause)
