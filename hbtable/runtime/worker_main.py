@@ -36,6 +36,10 @@ MAY_ASK: Final = "?"
 
 Ask = Callable[[Sequence[bytes]], Sequence[bytes]]
 
+PROTOCOL: Final = 2
+"""Of what goes through the pipes: 2 has checksums. A server that was started before this hbtable was installed gives
+another, or none: each side would wait for bytes that the other never sends."""
+
 _DEATH_OF_PARENT: Final = 1
 """PR_SET_PDEATHSIG."""
 
@@ -55,7 +59,9 @@ def checksum_of(pieces: Sequence[bytes]) -> bytes:
     return _CHECKSUM.pack(reduce(lambda checksum, piece: crc32(piece, checksum), pieces, 0))
 
 
-def main(parent: int, memory_bytes: int) -> None:
+def main(parent: int, memory_bytes: int, protocol: int = 1) -> None:
+    if protocol != PROTOCOL:
+        os._exit(1)  # before it is ready: the parent does the work itself until it is started again
     _take_precautions(parent, memory_bytes)
     calls = 0
     answers = os.dup(1)
@@ -132,4 +138,4 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -24,7 +24,7 @@ from gevent.monkey import get_original
 
 from hbtable.runtime.interface import AskingJob, Job, JobFailed, WorkerDied
 from hbtable.runtime.native_threads import allocate_lock
-from hbtable.runtime.worker_main import ANSWERED, ASKED, BEGUN, MAY_ASK, NO_MEMORY, READY, checksum_of, packed
+from hbtable.runtime.worker_main import ANSWERED, ASKED, BEGUN, MAY_ASK, NO_MEMORY, PROTOCOL, READY, checksum_of, packed
 
 if TYPE_CHECKING:
     from os import posix_spawn, waitpid
@@ -37,7 +37,7 @@ else:
 _START: Final = (
     "import os, sys, json; os.closerange(3, 1 << 16); arguments = sys.argv[1:];"
     "sys.path += [path for path in json.loads(arguments[2]) if path not in sys.path];"
-    "from hbtable.runtime.worker_main import main; main(int(arguments[0]), int(arguments[1]))"
+    "from hbtable.runtime.worker_main import main; main(int(arguments[0]), int(arguments[1]), int(arguments[3]))"
 )
 _PYTHON: Final = re.compile(r"python|pypy", re.IGNORECASE)
 _ANSWER_SECONDS: Final = 60.0
@@ -223,7 +223,8 @@ def _spawned(given: int, taken: int, memory_bytes: int) -> int:
         raise OSError(f"this program does not say which Python runs it, but {sys.executable!r}")
     # Where hbtable was found, this process's path may have been changed by hand.
     paths = [path for path in (*sys.path, str(Path(__file__).parents[2])) if path]
-    command = [sys.executable, "-P", "-c", _START, str(os.getpid()), str(memory_bytes), json.dumps(paths)]
+    arguments = [str(os.getpid()), str(memory_bytes), json.dumps(paths), str(PROTOCOL)]
+    command = [sys.executable, "-P", "-c", _START, *arguments]
     streams = [
         (os.POSIX_SPAWN_DUP2, given, 0),
         (os.POSIX_SPAWN_DUP2, taken, 1),

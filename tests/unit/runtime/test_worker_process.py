@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from hbtable.runtime import worker_process
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
 from hbtable.runtime.interface import JobFailed, WorkerDied
 from hbtable.runtime.worker_process import WorkerProcess
@@ -32,6 +33,15 @@ def test_what_goes_there_comes_back_and_the_process_is_kept(runtime: GeventRunti
     first = _process(runtime)
     assert first != os.getpid()
     assert _process(runtime) == first
+
+
+def test_a_server_that_is_older_than_the_installed_hbtable_waits_for_no_worker(monkeypatch) -> None:
+    """Its calls have no checksums, for which the worker would wait, and it for the worker."""
+    older = worker_process._START.replace(", int(arguments[3])", "")
+    assert older != worker_process._START
+    monkeypatch.setattr(worker_process, "_START", older)
+    with pytest.raises(WorkerDied, match="ended before it answered"):
+        WorkerProcess(1 << 30).kill()
 
 
 PARTS = [b"", b"a", bytes(range(256)) * 20_000]
