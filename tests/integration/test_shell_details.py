@@ -20,6 +20,7 @@ create 't', {NAME => 'f', VERSIONS => 3}, 'g'
 put 't', 'a', 'f:x', '1', 1
 put 't', 'a', 'g:y', '2', 2
 put 't', 'b', 'f:x', '3', 3
+create 'arrays', [{NAME => 'f'}, 'g'], SPLITS => ['\\x01', '\\x80a']
 """
 
 
@@ -205,7 +206,7 @@ def test_delete_by_prefix(run: Run) -> None:
 
 
 def test_families_in_arrays_and_splits_in_binary_text(run: Run) -> None:
-    assert run(r"create 'arrays', [{NAME => 'f'}, 'g'], SPLITS => ['\x01', '\x80a']")[0] == "Created table arrays"
+    assert run(r"create 'made', [{NAME => 'f'}, 'g'], SPLITS => ['\x01', '\x80a']")[0] == "Created table made"
     assert run("get_splits 'arrays'")[1:3] == ["\\x01", "\\x80a"]
     assert "STARTKEY => '\\x01'" in run(r"locate_region 'arrays', '\x02'")[1]
 
