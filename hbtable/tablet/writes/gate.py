@@ -76,6 +76,12 @@ class Gate:
         return bool(self._closed or self._frozen or self._stalled)
 
     @property
+    def stops_now(self) -> bool:
+        """Whether admit() would switch or raise."""
+        shared = self._shared
+        return self.shut or (not self.exempt and shared.memtable_bytes > shared.memtable_limit_bytes)
+
+    @property
     def stops_holder(self) -> bool:
         """Whether the holder's write may not go to the log any more: the tablet is about to leave, or has left."""
         return bool(self._closed or self._frozen)

@@ -75,14 +75,12 @@ class TabletWriter:
             taken = self._row_locks.acquire_all(rows_of(mutations))
             if taken:
                 try:
-                    self.commit_or_delete(mutations, holds_each=False)
-                except IsHeavy:
-                    pass
-                else:
+                    is_done = self._enqueued_at_once(mutations, taken)
+                except OutOfSpace:
+                    self._in_last_room(mutations, self._commit_locked)
                     return
-                finally:
-                    self._row_locks.release_all(taken)
-                self._mutate_many(mutations)
+                if not is_done:
+                    self._mutate_many(mutations)
                 return
         try:
             self._enqueue(mutations)
@@ -95,6 +93,22 @@ class TabletWriter:
                 self._in_last_room(mutations, self._commit_locked)
         except OutOfSpace:
             self._in_last_room(mutations, self._commit_locked)
+
+    @switches
+    def _enqueued_at_once(self, mutations: Sequence[RowMutation], taken: Sequence[bytes]) -> bool:
+        """Whether they were written. `taken`: those of their rows that somebody held; the caller has them now, and they
+        are given back. False, and nothing happened: the write has to wait, and to hold each of its rows meanwhile, or a
+        read-modify-write of another one could begin, and would hide this write without having read it."""
+        try:
+            if self._gate.stops_now:
+                return False
+            self._admit(mutations)
+            self._enqueue(mutations)
+        except (IsHeavy, NeedsNewest):  # raised before any switch
+            return False
+        finally:
+            self._row_locks.release_all(taken)
+        return True
 
     @switches
     def _mutate_many(self, mutations: Sequence[RowMutation]) -> None:
@@ -120,15 +134,12 @@ class TabletWriter:
         return Pacer(environment.runtime, environment.options.slice_seconds)
 
     @switches
-    def commit_or_delete(
-        self, mutations: Sequence[RowMutation], ranges_deleted: int = -1, holds_each: bool = True
-    ) -> CheckedWrite:
+    def commit_or_delete(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
         """As commit(); deletes go on when the disk is full."""
         try:
-            return self.commit(mutations, ranges_deleted, holds_each)
+            return self.commit(mutations, ranges_deleted)
         except OutOfSpace:
-            again = partial(self.commit, ranges_deleted=ranges_deleted, holds_each=holds_each)
-            return self._in_last_room(mutations, again)
+            return self._in_last_room(mutations, partial(self.commit, ranges_deleted=ranges_deleted))
 
     @switches
     def _in_last_room(
@@ -161,24 +172,18 @@ class TabletWriter:
         self,
         mutations: Sequence[RowMutation],
         ranges_deleted: int = -1,
-        holds_each: bool = True,
         in_parts: bool = False,
     ) -> CheckedWrite:
-        """The caller holds all rows of the mutations, or, without `holds_each`, those that anybody holds: then IsHeavy
-        says that it has to. `ranges_deleted`: the state's, of before the caller read what these are made of; ReadIsOld
-        when it has grown. `in_parts`: they are very many or large. Waits at the gate. May switch."""
-        enqueue = self._enqueue
-        if in_parts:
-            enqueue = partial(self._enqueue_many, ranges_deleted=ranges_deleted)
-        elif holds_each:
-            enqueue = partial(self._enqueue_any, ranges_deleted=ranges_deleted)
+        """The caller holds all rows of the mutations. `ranges_deleted`: the state's, of before the caller read what
+        these are made of; ReadIsOld when it has grown. `in_parts`: they are very many or large. Waits at the gate. May
+        switch."""
+        enqueue = partial(self._enqueue_many if in_parts else self._enqueue_any, ranges_deleted=ranges_deleted)
         try:
             self._admit(mutations)
             self._check_as_read(ranges_deleted)
             return enqueue(mutations)
         except NeedsNewest:
-            # The caller may hold some rows only; a row that it does not hold is held by nobody, and a write that
-            # joins it during this read is as if it came after: its delete then masks an older version than its newest.
+            # Every row is held: no other write of them comes between this read and the log's queue.
             resolved = [self._resolve(mutation) for mutation in mutations]
             self._gate.admit()
             self._check_as_read(ranges_deleted)

@@ -153,6 +153,38 @@ def test_no_write_slips_in_between_the_read_and_the_write(change: Change, expect
     bench.run(main)
 
 
+@pytest.mark.parametrize(("change", "expected"), READ_MODIFY_WRITES)
+def test_none_reads_a_row_of_a_batch_that_waits_at_the_gate(bench: Bench, change: Change, expected: bytes) -> None:
+    """Another row of the batch was held before the gate was shut, as it is while a very large write is built."""
+
+    def main() -> None:
+        tablet = bench.open()
+        state = tablet._state
+        state.row_locks.acquire(b"s")
+        plain = bench.runtime.spawn(tablet.mutate, [put(b"r", b"f:n", number(100)), put(b"s", b"f:n", b"")])
+        eventually(bench, lambda: bool(state.row_locks.held[b"s"]))
+        state.gate.hold()
+        state.row_locks.release(b"s")
+        stalls = state.shared.stalls.value
+        eventually(bench, lambda: state.shared.stalls.value > stalls)
+        task = bench.runtime.spawn(change, tablet)
+        for _ in range(10):
+            bench.runtime.sleep(0)
+        state.gate.let_go()
+        for one in (plain, task):
+            one.join()
+            assert one.error is None
+        assert values(tablet, b"r") in ({b"f:n": number(100)}, {b"f:n": expected})
+        assert not state.row_locks.held
+
+    bench.run(main)
+
+
+def eventually(bench: Bench, reached: Callable[[], bool]) -> None:
+    while not reached():
+        bench.runtime.sleep(0)
+
+
 def test_a_refused_increment_passes_its_row_lock_on(bench: Bench) -> None:
     def main() -> None:
         tablet = bench.open()
