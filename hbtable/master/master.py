@@ -355,7 +355,8 @@ class Master:
             self._note(self.cycle())
             if self._reconciler.at_work():
                 self._reconciler.finish()
-            elif self._looked_at is not None:
+                self._cycle_asked_for = True  # the last cycle's answer was of before: a log is recovered by now, say
+            elif self._looked_at is not None and not self._cycle_asked_for:
                 break
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_message}")

@@ -15,6 +15,7 @@ from hbtable.errors import (
     TableNotEnabled,
     TableNotFound,
 )
+from hbtable.fs.memory import MemoryFileSystem
 from hbtable.metadata.tiling import verify_tiling
 from hbtable.model.read import EVERYTHING
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -377,3 +378,27 @@ def test_a_lost_lock_service_is_not_taken_for_a_new_cluster(machine):
     machine.lock_service = type(machine.lock_service)(machine.runtime)
     with pytest.raises(InvalidConfiguration, match="lock service is empty"):
         machine.life(lambda cluster: None)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.9, 1.0, 1.1, 1.5, 2.0, 2.9, 3.5, 10.0, 40.0])
+def test_a_start_waits_for_a_log_however_long_it_is_sorted(machine, monkeypatch, seconds: float) -> None:
+    """It ended with "METADATA is not served" when that took one to three seconds, and nothing was wrong."""
+    slow = [seconds]
+    opened = MemoryFileSystem.open
+
+    def open_slowly(self, path):
+        if path.startswith("logs/") and slow:
+            machine.runtime.sleep(slow.pop())
+        return opened(self, path)
+
+    def first(cluster):
+        cluster.client.admin.create_table(machine.schema())
+        machine.write(cluster, range(1000))
+
+    def second(cluster):
+        assert not slow
+        assert machine.contents(cluster) == machine.expected(range(1000))
+
+    machine.life(first, clean=False)
+    monkeypatch.setattr(MemoryFileSystem, "open", open_slowly)
+    machine.life(second)
