@@ -19,7 +19,9 @@ IMPROVED = {
     "mutateRow column without colon": "HBase drops such a put silently (deviation family-only-put)",
     "mutateRow empty column": "the same",
     "mutateRows one bad family": "the plain, non-retryable class (deviation multi-missing-family)",
-    "mutateRows one bad family: rows written": "everything is checked before the first row is applied",
+    "mutateRows one bad family: rows written": (
+        "all rows of a tablet, up to 1000, are checked before the first of them is applied"
+    ),
     "mutateRows missing table": "the plain, non-retryable class (deviation multi-missing-table)",
     "getRowsWithColumns missing family": "the plain, non-retryable class (deviation multi-missing-family)",
     "atomicIncrement empty row": "HBase retries for two minutes; refused at once",
