@@ -19,6 +19,8 @@ from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 _MOST_REMEMBERED: Final = 10_000
+_REFUSAL_SECONDS: Final = 0.1
+"""The time after which a refusal is told."""
 _UNIT_BYTES: Final = 1024
 """Of a capacity unit."""
 _REFUSALS: Final = {
@@ -155,7 +157,8 @@ class Throttling:
     @switches
     def admit(self, buckets: tuple[Bucket, ...], cost: CallCost) -> None:
         """Takes what is known of the work before it is done, and returns when it may be done. Throttled when that
-        would take too long: nothing was taken."""
+        would take too long: nothing was taken. That is told a moment later, or a client that tries again at once
+        would cost the others more with a quota than without."""
         now = self._runtime.clock_seconds()
         wait, last = 0.0, None
         for bucket in buckets:
@@ -163,6 +166,7 @@ class Throttling:
                 wait, last = bucket.wait_seconds(now), bucket
         if last is not None and wait > self._longest_wait:
             self._refused.value += 1
+            self._runtime.sleep(_REFUSAL_SECONDS)
             raise Throttled(f"{_REFUSALS[last.throttle.type]} - wait {shown_wait(last.told_wait_millis())}")
         # Taken before the wait: whoever comes meanwhile waits for the tokens after these, and each wakes up once.
         self.count(buckets, cost)

@@ -78,6 +78,21 @@ def test_one_users_storm_leaves_anothers_calls_served(rig: Rig) -> None:
     assert 190 <= served[0] <= 10 + 10 * 22, "one limit at once, and the rate of the time that passed"
 
 
+def test_who_tries_again_at_once_is_refused_ten_times_a_second(rig: Rig) -> None:
+    """And not thousands of times, which would cost the others more than the calls that the quota keeps away."""
+    rig.set(ThrottleSetting(Subject("ann"), ThrottleType.REQUEST_NUMBER, 1, 3600))
+
+    def main() -> None:
+        rig.call()
+        end, tries = rig.now() + 10, 0
+        while rig.now() < end:
+            refused(rig.call)
+            tries += 1
+        assert tries <= 101
+
+    rig.runtime.run(main)
+
+
 def test_a_call_waits_for_its_turn_if_that_is_soon_and_is_refused_otherwise(rig: Rig) -> None:
     rig.set(a_second(Subject("ann"), 2))
 
