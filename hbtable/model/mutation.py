@@ -17,7 +17,7 @@ from typing import Final, final
 
 from hbtable.crc32 import crc32
 from hbtable.model.parts import parts_of
-from hbtable.switches import switches
+from hbtable.switches import switches, switches_if_given
 
 DELETE_FAMILY: Final = 1
 DELETE_FAMILY_VERSION: Final = 2
@@ -104,6 +104,7 @@ def checksum_in_parts(mutation: RowMutation, pause: Callable[[], None]) -> int:
     return crc32(b"%d" % numbers, checksum) or 1
 
 
+@switches_if_given
 def keep_checksums(mutations: Sequence[RowMutation], checksum: Callable[[RowMutation], int] = checksum_of) -> None:
     """Before they leave this process, or wait in it: of each that has none yet. What is no mutation is left alone:
     whoever looks at its types refuses it."""
