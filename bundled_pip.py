@@ -24,7 +24,8 @@ def main() -> None:
 
 def _wheel() -> Path:
     """Debian and Fedora keep the wheels of ensurepip in a folder of their own, Python itself beside its source."""
-    folders = [Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or "/usr/share/python-wheels")]
+    elsewhere = sysconfig.get_config_var("WHEEL_PKG_DIR")
+    folders = [Path(elsewhere)] if elsewhere else []
     try:
         folders.append(Path(str(resources.files("ensurepip") / "_bundled")))
     except ImportError:

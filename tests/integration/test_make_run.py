@@ -1,5 +1,6 @@
 """What `make run` installs with, as far as it needs no network (.ci/bare-debian does all of it)."""
 
+import ensurepip
 import subprocess
 import sys
 import venv
@@ -19,7 +20,9 @@ def test_the_bundled_pip_installs_hbtable_with_nothing_else(tmp_path: Path) -> N
     python = str(place / "bin" / "python")
     run(python, str(ROOT / "bundled_pip.py"))
     pip = str(place / "bin" / "pip")
-    assert str(place) in run(pip, "--version")
+    version = run(pip, "--version")
+    assert str(place) in version
+    assert version.startswith(f"pip {ensurepip.version()} "), "another Python's pip may not run on this one"
     run(pip, "install", "--no-index", "--no-deps", "--no-compile", "--editable", str(ROOT))
     assert run(python, "-c", "import hbtable; print(hbtable.__file__)").strip() == str(ROOT / "hbtable" / "__init__.py")
     assert (place / "bin" / "hbtable").exists()
