@@ -14,7 +14,7 @@ from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.hdfs.options import HdfsNativeOptions
-from hbtable.fs.opened import FileSystemOptions, open_file_system
+from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_system
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers
@@ -58,10 +58,10 @@ def test_a_log_at_rest_gets_its_second_copy_back(
     try:
 
         def safe() -> bool:
-            runtime.sleep(0.05)  # the log's own tasks run meanwhile
-            return all(_safe(hdfs_servers, path, victim) for path in files())
+            # The log's own tasks run meanwhile, also while the NameNode takes its time to answer.
+            return all(runtime.offload("look", _safe, hdfs_servers, path, victim) for path in files())
 
-        eventually(safe, SOON_SECONDS, "two copies of the log")
+        eventually(safe, 3 * SOON_SECONDS, "two copies of the log")
         log.commit(20, 2, encode_record(20, 1, 2, 0, [(KEY, b"v")]), lambda: None)
         log.close()
     finally:
@@ -112,3 +112,4 @@ def test_a_pipeline_that_shrank_to_one_copy_is_left_when_there_is_a_datanode_aga
     log.close()
     manifest = fence(runtime, fs, INCARNATION)
     assert [record.sequence for record in read_log(fs, folder, manifest)] == [1, 2, 3]
+    close_file_system(fs)
