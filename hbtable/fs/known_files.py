@@ -97,7 +97,8 @@ class KnownFiles:
         for file in tuple(self.growing):
             if file.path in paths or _is_below(file.path, folder):
                 self.growing.discard(file)
-        changed = [*paths, *(path for path in self._files if _is_below(path, folder))]
+        below = [path for path in self._files if _is_below(path, folder)] if folder else []
+        changed = [*paths, *below]
         for path in changed:
             if path in self._changing:
                 self._mixed.add(path)
