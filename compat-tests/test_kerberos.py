@@ -15,6 +15,7 @@ from tests.harness import kdc
 from tests.harness.server import ServerProcess
 
 QOP = {"auth": 1, "auth-int": 2, "auth-conf": 4}
+KERBEROS, SPNEGO = "1.2.840.113554.1.2.2", "1.3.6.1.5.5.2"
 REASON = kdc.missing() or ("" if importlib.util.find_spec("gssapi") else "python-gssapi is not installed")
 
 
@@ -51,7 +52,14 @@ def server(realm: kdc.Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 class GssClient:
     """What thrift_sasl and thriftpy2 ask of a SASL library, over python-gssapi."""
 
-    def __init__(self, qop: str, acting_for: str = "", service: str = "hbase@localhost", choice: int = 0) -> None:
+    def __init__(
+        self,
+        qop: str,
+        acting_for: str = "",
+        service: str = "hbase@localhost",
+        choice: int = 0,
+        mechanism: str = KERBEROS,
+    ) -> None:
         import gssapi
 
         flags = gssapi.RequirementFlag
@@ -59,6 +67,7 @@ class GssClient:
         self._context = gssapi.SecurityContext(
             name=gssapi.Name(service, gssapi.NameType.hostbased_service),
             usage="initiate",
+            mech=gssapi.OID.from_int_seq(mechanism),
             flags=flags.mutual_authentication
             | flags.integrity
             | flags.confidentiality
@@ -151,6 +160,12 @@ def test_a_ticket_for_another_service_is_refused(
     realm.add_service("other/localhost")
     tickets = realm.log_in("ben", "a-password")
     client = partial(GssClient, "auth", service="other@localhost")
+    refused(connect(monkeypatch, server, tickets, client), "Kerberos does not let you in")
+
+
+def test_gssapi_is_kerberos_alone(server: ServerProcess, realm: kdc.Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    tickets = realm.log_in("ben", "a-password")
+    client = partial(GssClient, "auth", mechanism=SPNEGO)
     refused(connect(monkeypatch, server, tickets, client), "Kerberos does not let you in")
 
 

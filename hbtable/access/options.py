@@ -27,8 +27,8 @@ class AuthOptions:
     """A line of JSON for each denied call and each administrative one goes to `log`, to the file of this name, or, when
     it is empty, nowhere."""
     keytab: str = ""
-    """File with the key of the service (hbase/HOST@REALM) as which clients get tickets of Kerberos for this server.
-    Empty: no Kerberos. It needs `pip install 'hbtable[kerberos]'`."""
+    """File with the key of the service (hbase/HOST@REALM) as which clients get tickets of Kerberos for this server, and
+    of HTTP/HOST@REALM for those who come over HTTP. Empty: no Kerberos. It needs `pip install 'hbtable[kerberos]'`."""
     realm: str = ""
     """The realm of Kerberos whose principals are users: ann@REALM and ann/host@REALM are ann."""
     auth_to_local: str = ""

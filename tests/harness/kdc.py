@@ -63,9 +63,9 @@ class Kdc:
     def add_user(self, name: str, password: str) -> None:
         self._admin(f"addprinc -pw {password} {name}")
 
-    def add_service(self, name: str) -> str:
-        """The path of its keytab."""
-        keytab = str(self.folder / f"{name.replace('/', '-')}.keytab")
+    def add_service(self, name: str, keytab: str = "") -> str:
+        """The path of its keytab: `keytab`, which has keys of others already, or one of its own."""
+        keytab = keytab or str(self.folder / f"{name.replace('/', '-')}.keytab")
         self._admin(f"addprinc -randkey {name}")
         self._admin(f"ktadd -k {keytab} {name}")
         os.chmod(keytab, 0o600)

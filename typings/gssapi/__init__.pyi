@@ -1,11 +1,24 @@
 # What hbtable uses of python-gssapi.
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-class Name: ...
+class OID:
+    @classmethod
+    def from_int_seq(cls, integer_sequence: str) -> OID: ...
+
+class MechType:
+    kerberos: OID
+
+class NameType:
+    hostbased_service: OID
+
+class Name:
+    def __init__(self, base: str, name_type: OID) -> None: ...
 
 class Credentials:
-    def __init__(self, *, usage: str, store: Mapping[str, str]) -> None: ...
+    def __init__(
+        self, *, name: Name | None = ..., usage: str, store: Mapping[str, str], mechs: Iterable[OID] = ...
+    ) -> None: ...
 
 class WrapResult(NamedTuple):
     message: bytes

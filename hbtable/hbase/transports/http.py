@@ -19,7 +19,7 @@ from hbtable.errors import NotAuthenticated, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
-from hbtable.hbase.transports.http_users import NEEDS_TLS, sends_secret, user_of
+from hbtable.hbase.transports.http_users import answered, challenges, refusal_without_tls, says_who, user_of
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
@@ -68,6 +68,8 @@ class HttpStream:
         self._wants_head = False
         self._awaits = False
         """A message was handed on, and its answer is still to come."""
+        self._proof = b""
+        """The server's answer to the ticket of the request."""
         self._unsent = 0
         """Bytes of the answer that is being sent."""
 
@@ -167,14 +169,17 @@ class HttpStream:
         context, headers = self._context, list(request.headers)
         act_as(None)  # the request before may have been of a user
         claim("")
-        if not self._encrypted and not context.security.auth.plain_text and sends_secret(headers):
-            context.security.denied(self._client, "login", NEEDS_TLS)
-            self._refuse(403, NEEDS_TLS)
+        self._proof = b""
+        why = "" if self._encrypted else refusal_without_tls(headers, context.security.auth)
+        if why:
+            context.security.denied(self._client, "login", why)
+            self._refuse(403, why)
             return False
         try:
-            act_as(user_of(headers, request.target, self._client, context, verifier, self._user))
+            user, self._proof = user_of(headers, request.target, self._client, context, verifier, self._user)
+            act_as(user)
         except NotAuthenticated as error:
-            why = f"{self._unusable}; {error}" if self._unusable and not sends_secret(headers) else str(error)
+            why = f"{self._unusable}; {error}" if self._unusable and not says_who(headers) else str(error)
             context.security.denied(self._client, "login", why)
             self._refuse(401, f"You were not let in: {why}.")
             return False
@@ -230,6 +235,7 @@ class HttpStream:
             (self._unsent,) = _LENGTH.unpack_from(data)
             data = data[_LENGTH.size :]
             headers = [(b"Content-Type", b"application/x-thrift"), (b"Content-Length", b"%d" % self._unsent)]
+            headers += answered(self._proof)
             head = http.send(h11.Response(status_code=200, headers=headers, reason=b"OK")) or b""
         if data:
             http.send_with_data_passthrough(h11.Data(data=data))  # which goes out as it is: its length was said
@@ -267,10 +273,7 @@ class HttpStream:
             (b"Connection", b"close"),
         ]
         if status == 401:
-            headers += [
-                (b"WWW-Authenticate", b'Basic realm="hbtable", charset="UTF-8"'),
-                (b"WWW-Authenticate", b"Bearer"),
-            ]
+            headers += challenges(context)
         response = h11.Response(status_code=status, headers=headers, reason=_PHRASES.get(status, b"Bad Request"))
         events = (
             (response, h11.EndOfMessage()) if self._wants_head else (response, h11.Data(data=body), h11.EndOfMessage())

@@ -3,10 +3,13 @@
 After the tickets the server offers what may protect the messages that follow: nothing (auth), a checksum (auth-int),
 encryption (auth-conf). The client chooses one of them. The library is python-gssapi over MIT's Kerberos, an extra; its
 calls read the keytab and write down which tickets were used, so they run in a thread.
+
+Over HTTP the tickets come by SPNEGO (http_users.py), for another service of the same keytab.
 """
 
 import os
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hbtable.access.options import AuthOptions
@@ -19,7 +22,7 @@ from hbtable.thrift.message_input import Stream
 from hbtable.thrift.wire import Malformed
 
 if TYPE_CHECKING:
-    from gssapi import SecurityContext
+    from gssapi import Credentials, SecurityContext
 
 _LENGTH: Final = struct.Struct(">I")
 _THREAD: Final = "kerberos"
@@ -33,6 +36,9 @@ _READ_BYTES: Final = 64 << 10
 _MOST_READ: Final = (1 << 24) - 1
 """The longest message that is announced; three bytes say it."""
 _LEAST_SENT: Final = 1024
+_WEB_SERVICE: Final = "HTTP"
+"""Of any host, as the keytab has it: RFC 4559 names it for all servers that speak HTTP."""
+_SPNEGO: Final = "1.3.6.1.5.5.2"
 _CONFUSED: Final = "the last step of GSSAPI is damaged: its choice of a layer, of a size and for whom it acts"
 
 
@@ -82,14 +88,46 @@ class KerberosService:
         self.names = options.principals()
         self._runtime = runtime
         self._make = gssapi.SecurityContext
+        store, kerberos = {"keytab": options.keytab}, gssapi.MechType.kerberos
         try:
-            self._credentials = gssapi.Credentials(usage="accept", store={"keytab": options.keytab})
+            self._credentials = gssapi.Credentials(usage="accept", store=store, mechs=[kerberos])
         except GSSError as error:
             raise InvalidConfiguration(f"{keytab} cannot be used: {error}") from error
+        self._web: Credentials | None = None
+        # A ticket for another service than HTTP is none here: somebody in between may have taken it from a login by
+        # SASL. There he could do nothing with it where messages are protected; those of HTTP are not.
+        web_service = gssapi.Name(_WEB_SERVICE, gssapi.NameType.hostbased_service)
+        with suppress(GSSError):  # the keytab has no such key
+            mechanisms = [kerberos, gssapi.OID.from_int_seq(_SPNEGO)]
+            self._web = gssapi.Credentials(name=web_service, usage="accept", store=store, mechs=mechanisms)
+
+    @property
+    def has_web_service(self) -> bool:
+        """The keytab has the key of HTTP/HOST, so that tickets come in over HTTP as well."""
+        return self._web is not None
 
     def begin(self) -> "SecurityContext":
         """For one client."""
         return self._make(creds=self._credentials, usage="accept")
+
+    @switches
+    def by_spnego(self, token: bytes) -> tuple[str, bytes]:
+        """*Switches.* (the user whose ticket this is, the answer that proves the server to him). NotAuthenticated."""
+        if self._web is None:
+            raise NotAuthenticated(
+                "this server takes no tickets of Kerberos over HTTP: auth.keytab has no key of HTTP/HOST"
+            )
+        context = self._make(creds=self._web, usage="accept")
+        answer, is_last = self.take_token(context, token)
+        if not is_last:
+            raise NotAuthenticated(
+                "Kerberos does not let you in: SPNEGO takes more than one step, and no more are taken here"
+            )
+        try:
+            principal = str(context.initiator_name)
+        except self.error as error:
+            raise NotAuthenticated(f"Kerberos does not let you in: {error}") from error
+        return self.names.user(principal), answer
 
     @switches
     def take_token(self, context: "SecurityContext", token: bytes) -> tuple[bytes, bool]:

@@ -10,7 +10,7 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.user import User, acting_user
 from hbtable.access.verification import Verifier
-from hbtable.errors import Unavailable
+from hbtable.errors import NotAuthenticated, Unavailable
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.runtime.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
@@ -34,11 +34,11 @@ def asking(gateway: Any) -> Any:
     return asks(gateway, plain_text=True)
 
 
-def asks(gateway: Any, plain_text: bool, kept: Any = None) -> Any:
-    options = AuthOptions(enabled=True, superusers="ann", plain_text=plain_text)
+def asks(gateway: Any, plain_text: bool, kept: Any = None, kerberos: Any = None, qop: str = "auth") -> Any:
+    options = AuthOptions(enabled=True, superusers="ann", plain_text=plain_text, qop=qop)
     gateway.runtime.offload = lambda kind, function, *arguments: function(*arguments)
     gateway.context.security = GatewaySecurity(TlsOptions(), options)
-    gateway.context.security.ask(Verifier(gateway.runtime, kept or Kept(), options))
+    gateway.context.security.ask(Verifier(gateway.runtime, kept or Kept(), options), kerberos=kerberos)
     gateway.called = []
     gateway.interface.methods[b"getTableNames"].call = lambda: gateway.called.append(acting_user()) or []
     return gateway
@@ -114,6 +114,58 @@ def test_a_request_of_nobody_is_told_why_and_what_to_send(asking: Any, headers: 
     assert words in said
     assert b"www-authenticate" in found
     assert asking.called == []
+
+
+class PretendedKerberos:
+    has_web_service = True
+
+    def by_spnego(self, token: bytes) -> tuple[str, bytes]:
+        if token != b"the ticket of ben":
+            raise NotAuthenticated("Kerberos does not let you in: the ticket is damaged")
+        return "ben", b"the proof"
+
+
+TICKET = "Authorization: Negotiate " + base64.b64encode(b"the ticket of ben").decode()
+
+
+def test_a_ticket_says_who_it_is_and_the_answer_has_the_servers_proof(gateway: Any) -> None:
+    asking = asks(gateway, plain_text=False, kerberos=PretendedKerberos())
+    first, second = answers(asking.talk(request(TICKET) + request()).sent)
+    assert (first[0], second[0]) == (200, 401)
+    assert first[1][b"www-authenticate"] == b"Negotiate " + base64.b64encode(b"the proof")
+    assert first[1][b"persistent-auth"] == b"false"
+    assert b"this server asks who you are" in second[2]
+    assert asking.called == [User("ben")]
+
+
+def test_a_proof_is_for_its_own_request_alone(gateway: Any) -> None:
+    asking = asks(gateway, plain_text=True, kerberos=PretendedKerberos())
+    sent = asking.talk(request(TICKET) + request(f"Authorization: Bearer {TOKEN}")).sent
+    assert [b"www-authenticate" in found for _, found, _ in answers(sent)] == [True, False]
+    assert asking.called == [User("ben"), User("ann")]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("Authorization: Negotiate", b"no ticket in Base64 behind Negotiate"),
+        ("Authorization: Negotiate %%%", b"no ticket in Base64 behind Negotiate"),
+        ("Authorization: NEGOTIATE WUlJ", b"the ticket is damaged"),
+    ],
+)
+def test_what_is_no_ticket_is_refused_with_the_ways_in(gateway: Any, header: str, words: bytes) -> None:
+    asking = asks(gateway, plain_text=False, kerberos=PretendedKerberos())
+    sent = asking.talk(request(header)).sent
+    ((status, _, said),) = answers(sent)
+    assert (status, words in said, asking.called) == (401, True, [])
+    assert b"WWW-Authenticate: Negotiate\r\n" in sent
+
+
+def test_without_tls_no_ticket_is_taken_where_messages_have_to_be_protected(gateway: Any) -> None:
+    asking = asks(gateway, plain_text=False, kerberos=PretendedKerberos(), qop="auth-int, auth-conf")
+    ((status, _, said),) = answers(asking.talk(request(TICKET)).sent)
+    assert (status, asking.called) == (403, [])
+    assert b"takes tickets of Kerberos over HTTPS only" in said
 
 
 @pytest.mark.parametrize("target", ["/?doAs=ben", "/any/path?x=1&doas=ben", "/?doAs=b%65n"])
