@@ -5,9 +5,10 @@ import configparser
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.architecture.product_trees import ROOT, product_files, product_tree
+
 PROVIDES = {"python-snappy": "snappy", "google-re2": "re2"}
 """Packages whose module has another name than the package; of the rest only - and _ differ."""
 
@@ -26,11 +27,12 @@ def modules(text: str) -> Iterator[str]:
             yield PROVIDES.get(found[0], found[0].replace("-", "_"))
 
 
+@cache
 def imported() -> dict[str, set[str]]:
     """Foreign modules, and which files import them."""
     found: dict[str, set[str]] = {}
-    for path in sorted((ROOT / "hbtable").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in product_files():
+        for node in ast.walk(product_tree(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module]

@@ -9,10 +9,10 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-PRODUCT = Path(__file__).parents[2] / "hbtable"
+from tests.architecture.product_trees import product_files, product_tree
+
 A_FEW = 60
 """Functions and classes that leave their subject out. Above this number, rewrite those that say least."""
 QUESTION = re.compile(r"(What|Where|Which|Who|Whom|Whose|How|Why|When)\b")
@@ -29,8 +29,8 @@ class Docstring(NamedTuple):
         return self.place + self.text.split("\n")[0]
 
 
-def docstrings(text: str, place: str = "") -> Iterator[Docstring]:
-    for owner in ast.walk(ast.parse(text)):
+def docstrings(tree: ast.Module, place: str = "") -> Iterator[Docstring]:
+    for owner in ast.walk(tree):
         for statements in (part for _, part in ast.iter_fields(owner) if isinstance(part, list)):
             for statement in statements:
                 said = statement.value if isinstance(statement, ast.Expr) else None
@@ -41,8 +41,7 @@ def docstrings(text: str, place: str = "") -> Iterator[Docstring]:
 
 @cache
 def of_the_product() -> list[Docstring]:
-    paths = sorted(PRODUCT.rglob("*.py"))
-    return [one for path in paths for one in docstrings(path.read_text(encoding="utf-8"), f"{path}: ")]
+    return [one for path in product_files() for one in docstrings(product_tree(path), f"{path}: ")]
 
 
 def is_riddle(one: Docstring) -> bool:
@@ -94,7 +93,7 @@ class Seen:
 class Plain:
     """The state of one role, and what it says."""
 '''
-    assert sorted(one.shown() for one in docstrings(text) if is_riddle(one)) == [
+    assert sorted(one.shown() for one in docstrings(ast.parse(text)) if is_riddle(one)) == [
         "How late the hub is.",
         "What is known of one role.",
         "What may wait.",
@@ -118,7 +117,7 @@ class Seen:
     def forget(self, most):
         """`most`: failures."""
 '''
-    assert sorted(one.shown() for one in docstrings(text) if has_no_subject(one)) == [
+    assert sorted(one.shown() for one in docstrings(ast.parse(text)) if has_no_subject(one)) == [
         "Of the first failure.",
         "`limit`: failures.",
     ]

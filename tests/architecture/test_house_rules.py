@@ -4,11 +4,9 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.architecture.product_trees import ROOT, product_files, product_tree
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted((ROOT / "hbtable").rglob("*.py"))
-NAMES = [str(path.relative_to(ROOT)) for path in SOURCES]
+PRODUCT_FILES = product_files()
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "manager", "common", "misc", "data", "info"}
 CLOCKS = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\(|(?<![\w.])random\.(random|randrange|choice|randint)\("
@@ -23,49 +21,67 @@ LONG_FUNCTIONS = {
 """Functions that may be longer than 60 lines, how long, and why."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_is_one_idea(name: str) -> None:
-    text = (ROOT / name).read_text()
-    lines = [line for line in text.splitlines() if line.strip() != "@switches"]  # what docstrings said before
-    assert len(lines) <= 400, "split it: one idea per file"
-    assert ast.get_docstring(ast.parse(text)), "the first lines say what the file is and where it comes from"
-    assert Path(name).stem not in EMPTY_WORDS, "a name that says nothing: name the idea"
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_functions_stay_short(name: str) -> None:
-    for node in ast.walk(ast.parse((ROOT / name).read_text())):
-        if isinstance(node, ast.FunctionDef):
-            length = (node.end_lineno or node.lineno) - node.lineno + 1
-            limit = LONG_FUNCTIONS.get((name, node.name), 60)
-            assert length <= limit, f"{node.name} has {length} lines: give a part of it a name"
+def test_a_file_is_one_idea() -> None:
+    long = {name: length for name, length in map(_length, PRODUCT_FILES) if length > 400}
+    assert long == {}, "split it: one idea per file"
+    assert [_name(path) for path in PRODUCT_FILES if path.stem in EMPTY_WORDS] == [], "name the idea"
+
+
+def _length(path: Path) -> tuple[str, int]:
+    """Without the marks: docstrings said before what they say."""
+    return _name(path), sum(line.strip() != "@switches" for line in path.read_text().splitlines())
+
+
+def test_the_first_lines_of_a_file_say_what_it_is() -> None:
+    assert [_name(path) for path in PRODUCT_FILES if not ast.get_docstring(product_tree(path))] == []
+
+
+def test_functions_stay_short() -> None:
+    long = {
+        (_name(path), node.name): length
+        for path in PRODUCT_FILES
+        for node in ast.walk(product_tree(path))
+        if isinstance(node, ast.FunctionDef)
+        and (length := _lines(node)) > LONG_FUNCTIONS.get((_name(path), node.name), 60)
+    }
+    assert long == {}, "give a part of it a name"
+
+
+def _lines(node: ast.FunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def test_every_long_function_that_is_allowed_is_still_long() -> None:
-    for (name, function), _ in LONG_FUNCTIONS.items():
-        found = [
-            node for node in ast.walk(ast.parse((ROOT / name).read_text())) if getattr(node, "name", "") == function
-        ]
-        assert any((node.end_lineno or 0) - node.lineno >= 60 for node in found), f"take {function} off the list"
+    for name, function in LONG_FUNCTIONS:
+        functions = [node for node in ast.walk(product_tree(ROOT / name)) if isinstance(node, ast.FunctionDef)]
+        lengths = [_lines(node) for node in functions if node.name == function]
+        assert max(lengths, default=0) > 60, f"take {function} off the list"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(EDGE)])
-def test_region_is_a_word_of_the_gateway_the_shell_and_the_library_only(name: str) -> None:
-    found = re.search(r"\bregions?\b", (ROOT / name).read_text(), re.IGNORECASE)
-    assert found is None, "inside, the paper's word is tablet"
+def test_region_is_a_word_of_the_gateway_the_shell_and_the_library_only() -> None:
+    inside = [path for path in PRODUCT_FILES if not _name(path).startswith(EDGE)]
+    found = [_name(path) for path in inside if re.search(r"\bregions?\b", path.read_text(), re.IGNORECASE)]
+    assert found == [], "inside, the paper's word is tablet"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_public_classes_say_what_they_are(name: str) -> None:
-    for node in ast.parse((ROOT / name).read_text()).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            assert ast.get_docstring(node), f"class {node.name} has no docstring"
+def test_public_classes_say_what_they_are() -> None:
+    silent = [
+        (_name(path), node.name)
+        for path in PRODUCT_FILES
+        for node in product_tree(path).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node)
+    ]
+    assert silent == [], "give it a docstring"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("hbtable/runtime/")])
-def test_time_and_chance_come_from_the_runtime(name: str) -> None:
-    found = CLOCKS.search((ROOT / name).read_text())
-    assert found is None, "take it from the Runtime handed in, or the simulation cannot replay it"
+def test_time_and_chance_come_from_the_runtime() -> None:
+    others = [path for path in PRODUCT_FILES if not _name(path).startswith("hbtable/runtime/")]
+    found = [_name(path) for path in others if CLOCKS.search(path.read_text())]
+    assert found == [], "take it from the Runtime handed in, or the simulation cannot replay it"
 
 
 def test_no_file_carries_a_machine_path() -> None:

@@ -3,16 +3,16 @@ between roles need none (docs/decisions/0024-calls-are-declared-once.md)."""
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-PRODUCT = Path(__file__).parents[2] / "hbtable"
+from tests.architecture.product_trees import product_files, product_tree
+
 AT_MOST = 160
 """Ports and facades need some. Above this number, look for one declaration, or one base class, that does it."""
 
 
-def passing_on(text: str) -> Iterator[str]:
+def passing_on(tree: ast.Module) -> Iterator[str]:
     """The names of functions whose body is one call of a method with the function's own arguments, in their order."""
-    for function in ast.walk(ast.parse(text)):
+    for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and (call := _only_call(function)) is not None:
             given = [*call.args, *(keyword.value for keyword in call.keywords)]
             if isinstance(call.func, ast.Attribute) and [_name(one) for one in given] == _parameters(function):
@@ -38,7 +38,7 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 
 def test_few_functions_only_pass_on() -> None:
-    found = {path: list(passing_on(path.read_text(encoding="utf-8"))) for path in sorted(PRODUCT.rglob("*.py"))}
+    found = {path: list(passing_on(product_tree(path))) for path in product_files()}
     lines = [f"{path}: {', '.join(names)}" for path, names in found.items() if names]
     assert sum(map(len, found.values())) <= AT_MOST, "\n".join(lines)
 
@@ -65,4 +65,4 @@ class Facade:
     def makes(self, number):
         return Other(number)
 '''
-    assert list(passing_on(text)) == ["move", "close", "every"]
+    assert list(passing_on(ast.parse(text))) == ["move", "close", "every"]

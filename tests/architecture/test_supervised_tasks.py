@@ -4,13 +4,13 @@ waits for what they find.
 """
 
 import ast
-from pathlib import Path
 
 import pytest
 
-PRODUCT = Path(__file__).parents[2] / "hbtable"
+from tests.architecture.product_trees import PRODUCT, product_files, product_tree
+
 WAITS = {"sleep", "wait"}
-SOURCES = [path for path in PRODUCT.rglob("*.py") if PRODUCT / "testing" not in path.parents]
+SOURCES = [path for path in product_files() if PRODUCT / "testing" not in path.parents]
 HEARD = {
     "runtime/supervision.py": "counts them",
     "runtime/parallel.py": "raises what a job died of in the task that asked for it",
@@ -64,29 +64,28 @@ def lives_on(function: ast.FunctionDef) -> bool:
     )
 
 
-def unsupervised(text: str) -> list[str]:
-    return [name for name, function in spawned(ast.parse(text)) if lives_on(function)]
+def unsupervised(tree: ast.Module) -> list[str]:
+    return [name for name, function in spawned(tree) if lives_on(function)]
 
 
-def uncounted(text: str) -> bool:
+def uncounted(tree: ast.Module) -> bool:
     """Whether a task is begun by spawn()."""
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return any(isinstance(call.func, ast.Attribute) and call.func.attr == "spawn" for call in calls)
 
 
 def test_every_task_that_lives_on_is_supervised() -> None:
-    assert {name: path.name for path in SOURCES for name in unsupervised(path.read_text())} == {}
+    assert {name: path.name for path in SOURCES for name in unsupervised(product_tree(path))} == {}
 
 
 def test_the_deaths_of_all_others_are_counted() -> None:
-    assert {str(path.relative_to(PRODUCT)) for path in SOURCES if uncounted(path.read_text())} == set(HEARD)
+    assert {str(path.relative_to(PRODUCT)) for path in SOURCES if uncounted(product_tree(path))} == set(HEARD)
 
 
-def supervised_once(text: str) -> list[str]:
+def supervised_once(tree: ast.Module) -> list[str]:
     """Functions that do one piece of work, and are handed to supervise(). Who begins them begins them again: after a
     death there would be two, and more with each."""
     found = []
-    tree = ast.parse(text)
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         if not (isinstance(call.func, ast.Name) and call.func.id == "supervise" and len(call.args) > 1):
@@ -108,7 +107,7 @@ def waits(node: ast.AST) -> bool:
 
 
 def test_what_is_supervised_lives_on() -> None:
-    assert {str(path): names for path in SOURCES if (names := supervised_once(path.read_text()))} == {}
+    assert {str(path): names for path in SOURCES if (names := supervised_once(product_tree(path)))} == {}
 
 
 @pytest.mark.parametrize("target", ["self._work", "lambda: self._work(names)"])
@@ -121,12 +120,12 @@ class Work:
     def _work(self, names=()):
         self.look()
 """
-    assert supervised_once(text) == ["_work"]
-    assert supervised_once(text.replace("self.look()", "while True: self.runtime.sleep(1.0)")) == []
+    assert supervised_once(ast.parse(text)) == ["_work"]
+    assert supervised_once(ast.parse(text.replace("self.look()", "while True: self.runtime.sleep(1.0)"))) == []
 
 
-def begins_a_thread(text: str) -> bool:
-    calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+def begins_a_thread(tree: ast.Module) -> bool:
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     names = {
         function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "") for function in calls
     }
@@ -134,9 +133,9 @@ def begins_a_thread(text: str) -> bool:
 
 
 def test_it_is_known_what_becomes_of_a_bug_in_a_thread() -> None:
-    assert {str(path.relative_to(PRODUCT)) for path in SOURCES if begins_a_thread(path.read_text())} == set(THREADS)
-    assert begins_a_thread("threading.Thread(target=work).start()")
-    assert not begins_a_thread("thread = threading.current_thread()")
+    assert {str(path.relative_to(PRODUCT)) for path in SOURCES if begins_a_thread(product_tree(path))} == set(THREADS)
+    assert begins_a_thread(ast.parse("threading.Thread(target=work).start()"))
+    assert not begins_a_thread(ast.parse("thread = threading.current_thread()"))
 
 
 @pytest.mark.parametrize("waiting", ["self.runtime.sleep(1.0)", "self.wake.wait()"])
@@ -150,9 +149,10 @@ class Work:
         while True:
             {waiting}
 """
-    assert unsupervised(text) == ["Work._live"]
-    assert uncounted(text)
-    counted = text.replace("self.runtime.spawn(self._live", "spawn_counted(self.runtime, self._live")
+    assert unsupervised(ast.parse(text)) == ["Work._live"]
+    assert uncounted(ast.parse(text))
+    counted = ast.parse(text.replace("self.runtime.spawn(self._live", "spawn_counted(self.runtime, self._live"))
     assert unsupervised(counted) == ["Work._live"]
     assert not uncounted(counted)
-    assert unsupervised(text.replace("self.runtime.spawn(self._live", "supervise(self.runtime, self._live")) == []
+    supervised = ast.parse(text.replace("self.runtime.spawn(self._live", "supervise(self.runtime, self._live"))
+    assert unsupervised(supervised) == []

@@ -9,10 +9,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-PRODUCT = Path(__file__).parents[2] / "hbtable"
+from tests.architecture.product_trees import PRODUCT, product_files, product_tree
+
 BUILT_IN = {name for kind in (dict, list, set, bytes, str, bytearray, memoryview, tuple, int) for name in dir(kind)}
 ELSEWHERE = {"acquire", "call", "close", "connect", "join", "log", "open", "options", "read", "recv", "request"} | (
     {"apply", "round", "run", "send", "sleep", "start", "stop", "wait", "write"}
@@ -37,9 +37,8 @@ class Function(NamedTuple):
         return f"{self.module}: {self.owner + '.' if self.owner else ''}{self.node.name}"
 
 
-def functions(module: str, text: str) -> Iterator[Function]:
+def functions(module: str, tree: ast.Module) -> Iterator[Function]:
     """Those inside of functions have the mark of whoever calls them."""
-    tree = ast.parse(text)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield Function(module, "", node)
@@ -81,15 +80,15 @@ def unmarked_callers(everything: Iterable[Function]) -> list[str]:
 
 
 def test_whoever_calls_a_marked_function_is_marked() -> None:
-    paths = [path for path in PRODUCT.rglob("*.py") if "testing" not in path.relative_to(PRODUCT).parts]
-    everything = [each for path in paths for each in functions(str(path.relative_to(PRODUCT)), path.read_text())]
+    paths = [path for path in product_files() if "testing" not in path.relative_to(PRODUCT).parts]
+    everything = [each for path in paths for each in functions(str(path.relative_to(PRODUCT)), product_tree(path))]
     assert unmarked_callers(everything) == []
 
 
 def test_a_function_whose_docstring_says_so_is_marked() -> None:
     said = []
-    for path in PRODUCT.rglob("*.py"):
-        for function in functions(str(path.relative_to(PRODUCT)), path.read_text()):
+    for path in product_files():
+        for function in functions(str(path.relative_to(PRODUCT)), product_tree(path)):
             if docstring_says_so(function.node) and not function.marked:
                 said.append(str(function))
     assert said == []
@@ -129,7 +128,7 @@ def passes_on(call):
 def hands_over_what_does_not_switch():
     passes_on(print)
 """
-    assert sorted(unmarked_callers(functions("m.py", text))) == [
+    assert sorted(unmarked_callers(functions("m.py", ast.parse(text)))) == [
         "m.py: File.append calls _write_out",
         "m.py: careless calls pause",
         "m.py: careless calls sync",

@@ -4,7 +4,8 @@ monkey patches do not reach. Roles of a cluster and the shell are processes of o
 import ast
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "hbtable"
+from tests.architecture.product_trees import PRODUCT, product_files, product_tree
+
 OURS = ("launch", "shell")
 OF_CLUSTERS = ("fs/hdfs", "fs/webhdfs", "fs/calls", "lockservice/zookeeper", "lockservice/lease")
 PATCHED = {"threading", "queue", "_thread", "concurrent"}
@@ -12,7 +13,7 @@ PATCHED = {"threading", "queue", "_thread", "concurrent"}
 
 def imported(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(product_tree(path)):
         if isinstance(node, ast.Import):
             found |= {name.name.partition(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -22,8 +23,8 @@ def imported(path: Path) -> set[str]:
 
 def test_no_module_of_an_embedded_database_takes_them_as_it_finds_them() -> None:
     takers = set()
-    for path in PACKAGE.rglob("*.py"):
-        name = path.relative_to(PACKAGE).as_posix()
+    for path in product_files():
+        name = path.relative_to(PRODUCT).as_posix()
         if not name.startswith((*OURS, *OF_CLUSTERS)) and imported(path) & PATCHED:
             takers.add(name)
     assert takers == {"runtime/native_threads.py"}
