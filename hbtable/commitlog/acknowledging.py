@@ -33,6 +33,7 @@ class Acknowledger:
     def acknowledge(self, batch: CommitBatch) -> None:
         """Applies a durable group and lets its waiters return. Does not switch: a reader sees all of the group or
         nothing of it, and before any waiter returns."""
+        batch.refusals.clear()
         self._ledger.active.update(batch.tablets)
         self._metrics.records.value += batch.count
         self._metrics.bytes.value += batch.size_bytes

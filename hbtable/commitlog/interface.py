@@ -6,6 +6,7 @@ writer.py implements it over an open file (local disk, HDFS natively), group_fil
 from collections.abc import Callable
 from typing import Protocol
 
+from hbtable.commitlog.queue import nobody
 from hbtable.errors import HbtableError
 from hbtable.switches import switches
 
@@ -30,6 +31,7 @@ class CommitLog(Protocol):
         apply: Callable[[], None],
         exempt: bool = False,
         count: int = 1,
+        refused: Callable[[], None] = nobody,
     ) -> None:
         """Blocks until `records` (`count` encoded records of one tablet, ending with `last_sequence`) are durable as
         configured, then calls `apply`, which must not switch; callbacks run in the order of the calls.
@@ -39,6 +41,8 @@ class CommitLog(Protocol):
         it broke while it wrote this, on a local disk; a cluster's says StorageFailed then as well, and others recover
         it. LockLost: the log was fenced, another server recovers it: this process must stop.
         `exempt`: METADATA's commits are never refused for the length of the queue; others' flushes need them.
+        `refused`: called once instead of `apply`, before any of these errors is raised. It must not switch. A commit
+        whose task was killed goes on without it: then this is the only way to learn that it was refused.
         """
 
     def stop_taking(self, error: HbtableError) -> None:

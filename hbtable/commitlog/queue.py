@@ -3,8 +3,9 @@
 What comes while a group is written waits here and makes the next one; both kinds of log take from the front.
 
 Invariants: batches leave in the order in which their commits came, and hold them in that order. A commit whose task is
-killed while it waits stays in its batch: it is written and applied. The payload's checksum is taken as the commits
-join, not when the group is made: what changes in memory while they wait is refused, never written.
+killed while it waits stays in its batch: it is written and applied, or refused, and its callbacks say which. The
+payload's checksum is taken as the commits join, not when the group is made: what changes in memory while they wait is
+refused, never written.
 """
 
 from collections import deque
@@ -19,18 +20,25 @@ from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
 
 
+def nobody() -> None:
+    """Called when a commit is refused of which nobody has to be told but the task that waits for it."""
+
+
 @final
 class CommitBatch:
     """One group to be: what to write, what to apply once that is durable, and who waits.
 
-    One event for all of its waiters: they share their fate.
+    One event for all of its waiters: they share their fate. A waiter may be killed, so it is not enough to raise:
+    what has to be undone is in `refusals`.
     """
 
-    __slots__ = ("applies", "checksum", "count", "done", "error", "payloads", "size_bytes", "tablets")
+    __slots__ = ("applies", "checksum", "count", "done", "error", "payloads", "refusals", "size_bytes", "tablets")
 
     def __init__(self, done: Event) -> None:
         self.payloads: list[bytes] = []
         self.applies: list[Callable[[], None]] = []
+        self.refusals: list[Callable[[], None]] = []
+        """Called if nothing of it will be applied."""
         self.tablets: dict[int, int] = {}
         """Highest sequence of each tablet in it."""
         self.size_bytes = 0
@@ -40,9 +48,18 @@ class CommitBatch:
         self.done = done
         self.error: tuple[type[HbtableError], str] | None = None
 
-    def add(self, tablet_id: int, last_sequence: int, records: bytes, apply: Callable[[], None], count: int) -> None:
+    def add(
+        self,
+        tablet_id: int,
+        last_sequence: int,
+        records: bytes,
+        apply: Callable[[], None],
+        count: int,
+        refused: Callable[[], None],
+    ) -> None:
         self.payloads.append(records)
         self.applies.append(apply)
+        self.refusals.append(refused)
         self.tablets[tablet_id] = last_sequence
         self.size_bytes += len(records)
         self.checksum = crc32(records, self.checksum)
@@ -53,7 +70,11 @@ class CommitBatch:
         return payloads[0] if len(payloads) == 1 else b"".join(payloads)
 
     def fail(self, kind: type[HbtableError], reason: str) -> None:
+        """Nothing of it is applied: calls `refusals`, once. Does not switch."""
         self.error = (kind, reason)
+        refusals, self.refusals = self.refusals, []
+        for refused in refusals:
+            refused()
         self.done.set()
 
     @switches
@@ -88,19 +109,23 @@ class CommitQueue:
         apply: Callable[[], None],
         exempt: bool,
         count: int,
+        refused: Callable[[], None],
     ) -> CommitBatch:
-        """The batch that the commit has joined; its caller waits for that. Unavailable, or the log's failure."""
+        """The batch that the commit has joined; its caller waits for that. Unavailable, or the log's failure: then
+        `refused` was called."""
         if self._state.reason or self._state.closing:
+            refused()
             self._state.check_open()
         size = len(records)
         # One commit is always let in, however large: it would never fit otherwise.
         if self.size_bytes + size > self._limit_bytes and self.size_bytes and not exempt:
+            refused()
             raise Unavailable(f"{self.size_bytes} bytes wait for the commit log; retry later")
         batches = self.batches
         if not batches or batches[-1].size_bytes + size > self._group_bytes:
             batches.append(CommitBatch(self._runtime.event()))
         batch = batches[-1]
-        batch.add(tablet_id, last_sequence, records, apply, count)
+        batch.add(tablet_id, last_sequence, records, apply, count, refused)
         self.size_bytes += size
         return batch
 

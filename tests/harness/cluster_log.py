@@ -25,7 +25,7 @@ FOLDER = f"logs/{INCARNATION}"
 
 
 class ClusterLog:
-    """Everything committed is noted in `applied` by its callback, `called` is what was asked for."""
+    """Everything committed is noted in `applied` or `refused` by its callbacks, `called` is what was asked for."""
 
     def __init__(self, kind: str, seed: int = 1) -> None:
         self.runtime = SimulatedRuntime(seed)
@@ -35,6 +35,7 @@ class ClusterLog:
         self.fs.log_kind = kind
         self.called: list[Change] = []
         self.applied: list[Change] = []
+        self.refused: list[Change] = []
         self.errors: dict[Change, HbtableError] = {}
         self.lost = 0
 
@@ -61,7 +62,13 @@ class ClusterLog:
         record = encode_record(tablet, 1, sequence, 0, [(b"row\x00\x01f\x00q\x00\x01" + bytes(18), value)])
         self.called.append(change)
         try:
-            log.commit(tablet, sequence, record, lambda: self.applied.append(change))
+            log.commit(
+                tablet,
+                sequence,
+                record,
+                lambda: self.applied.append(change),
+                refused=lambda: self.refused.append(change),
+            )
         except HbtableError as error:
             self.errors[change] = error
             raise

@@ -8,8 +8,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from greenlet import GreenletExit
-
 from hbtable.errors import HbtableError, NotACounter, OutOfSpace, Unavailable
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
@@ -51,7 +49,14 @@ class WatchedLog(DelegatingFake):
         self._last = 0
 
     def commit(
-        self, tablet_id: int, last: int, records: bytes, insert: Callable[[], None], exempt: bool, count: int
+        self,
+        tablet_id: int,
+        last: int,
+        records: bytes,
+        insert: Callable[[], None],
+        exempt: bool,
+        count: int,
+        refused: Callable[[], None],
     ) -> None:
         machine = self._machine
         runtime, chance = machine.runtime, machine.chance
@@ -60,13 +65,10 @@ class WatchedLog(DelegatingFake):
         error = chance.choice((OutOfSpace, Unavailable))
         luck = chance.random()
         if luck < 0.02:
+            refused()
             raise error("the log refuses at once")
-        if luck < 0.04:
-            waiting = runtime.spawn(runtime.sleep, chance.random() * 0.01)
-            try:
-                waiting.join()
-            except GreenletExit:
-                raise error("the log refuses later, and nobody waits any more") from None
+        if luck < 0.04:  # also when this task is killed meanwhile
+            runtime.spawn(self._refuse_after, chance.random() * 0.01, refused).join()
             raise error("the log refuses later")
 
         def watched() -> None:
@@ -75,7 +77,11 @@ class WatchedLog(DelegatingFake):
             machine.has_place(call)
             insert()
 
-        self.inner.commit(tablet_id, last, records, watched, exempt, count)
+        self.inner.commit(tablet_id, last, records, watched, exempt, count, refused)
+
+    def _refuse_after(self, seconds: float, refused: Callable[[], None]) -> None:
+        self._machine.runtime.sleep(seconds)
+        refused()
 
 
 class Machine:

@@ -25,7 +25,7 @@ from hbtable.commitlog.groups import CLEAN_END, MARKER, checked
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.needs import TabletNeeds
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.queue import CommitBatch, CommitQueue
+from hbtable.commitlog.queue import CommitBatch, CommitQueue, nobody
 from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.segment import incarnation_of
 from hbtable.commitlog.state import LogBroken, LogState
@@ -137,9 +137,10 @@ class FileGroupLog(TabletNeeds):
         apply: Callable[[], None],
         exempt: bool = False,
         count: int = 1,
+        refused: Callable[[], None] = nobody,
     ) -> None:
         """As CommitLog.commit."""
-        batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count)
+        batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused)
         self._go_on()
         batch.wait()
 

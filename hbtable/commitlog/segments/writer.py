@@ -6,8 +6,7 @@ Three ways to the same file:
   Not what is very large: its append switches, and a task that is killed then would leave an end of unknown length.
 * alone ("sync", nothing waiting, and the group before was of one commit, too): the caller's own task appends its group,
   waits for the sync and applies it: no other task has to be started and waited for.
-* queued (something is going on): commits gather in batches (queue.py); one task writes them, one group each. What
-  arrives while a group is synced makes the next one.
+* queued (something is going on): commits gather in batches (queue.py), which one task writes, one group each.
 
 Where the bytes go is rolling.py's affair. Invariants
 * Groups reach the file in the order in which commit() was called, and `apply` callbacks run in that order.
@@ -28,7 +27,7 @@ from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.needs import TabletNeeds
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.queue import CommitBatch, CommitQueue
+from hbtable.commitlog.queue import CommitBatch, CommitQueue, nobody
 from hbtable.commitlog.segments.appender import SegmentAppender
 from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.log_end import LogEnd
@@ -102,8 +101,7 @@ class LogWriter(TabletNeeds):
         self._check_due = False
         """Nothing was written for a while."""
         self._rolls: list[tuple[Event, list[HbtableError]]] = []
-        """For each task that waits for a new segment: its event, and the list that receives the error that kept it from
-        coming."""
+        """For each task that waits for a new segment: its event, and a list for the error that kept it from coming."""
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._segments = SegmentRoller(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
@@ -128,12 +126,13 @@ class LogWriter(TabletNeeds):
         apply: Callable[[], None],
         exempt: bool = False,
         count: int = 1,
+        refused: Callable[[], None] = nobody,
     ) -> None:
         """As CommitLog.commit. Durability "os" does not switch while nothing waits."""
         end = self._end
         is_large = len(records) > _LARGE_BYTES
         if self._busy or end.offset >= self._inline_limit or is_large:
-            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count)
+            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused)
             if self._alone and not self._busy and not is_large and self._segments.has_room():
                 self._commit_alone()
             else:
@@ -144,13 +143,14 @@ class LogWriter(TabletNeeds):
         try:
             end.append(records)
         except BaseException as error:
-            self._inline_failed(error)
+            self._inline_failed(error, refused)
             if isinstance(error, StorageFailed):
                 raise self._state.doubt() from error
             raise
         state = self._state
         if state.reason:  # the sync beside failed while this append waited
             self._busy = False
+            refused()
             state.check_sound()
         self._ledger.active[tablet_id] = last_sequence
         metrics = self._metrics  # here and not by a call: this is the shortest way a commit can go
@@ -167,7 +167,7 @@ class LogWriter(TabletNeeds):
             raise
 
     @switches
-    def _inline_failed(self, error: BaseException) -> None:
+    def _inline_failed(self, error: BaseException, refused: Callable[[], None]) -> None:
         """Cleans up after an inline append that failed; the caller raises. Switches."""
         try:
             self._segments.cut_off(error)
@@ -177,6 +177,7 @@ class LogWriter(TabletNeeds):
             if not isinstance(worse, LogBroken):
                 raise
         finally:
+            refused()
             self._set_inline_limit()
             self._busy = False
             self._start_if_needed()
@@ -220,8 +221,7 @@ class LogWriter(TabletNeeds):
 
     @switches
     def _work(self, begun: CommitBatch | None = None) -> None:
-        """Writes until nothing is left to do. A task of its own, so that killing a waiter never stops a group. `begun`:
-        appended already."""
+        """Writes until nothing is left to do. Not a waiter's task, which may be killed. `begun`: appended already."""
         try:
             if begun is not None:
                 self._finish(begun)
@@ -367,9 +367,8 @@ class LogWriter(TabletNeeds):
     @switches
     def close(self) -> None:
         """Writes what waits, then a last watermark, and syncs: damage anywhere in a log closed so is noticed.
-
-        Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had
-        broken before. Without room for the watermark only the log's tail is less guarded."""
+        Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had broken before.
+        Without room for the watermark only the log's tail is less guarded."""
         self._state.closing = True
         self._inline_limit = 0
         self._start_if_needed()

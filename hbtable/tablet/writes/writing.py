@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, final
 
-from hbtable.errors import HbtableError, OutOfSpace
+from hbtable.errors import OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
     DELETE_VERSION,
@@ -266,29 +266,22 @@ class TabletWriter:
         row_locks = self._row_locks
         write = InFlightWrite(built.rows)
 
-        def apply() -> None:
-            state.insert(built.layout, built.by_stack, built.checksums, last, built.prepared)
+        def land() -> None:
             row_locks.land(write)
+
+        def apply() -> None:
+            try:
+                state.insert(built.layout, built.by_stack, built.checksums, last, built.prepared)
+            finally:
+                land()
 
         records = built.records
         if not records and not row_locks.in_flight:
             apply()  # nothing for the log, and nothing of this tablet in its queue
             return built
         row_locks.in_flight.append(write)
-        try:
-            self._commit_log(
-                state.tablet_id,
-                last,
-                b"".join(records),
-                apply,
-                self._gate.exempt,
-                built.logged,
-            )
-        except HbtableError:
-            # Refused: the log will not apply it. (A task killed while it waits is another matter: the log applies
-            # what it took, and the write lands then.)
-            row_locks.land(write)
-            raise
+        # It lands when the log applies or refuses it, and not when this task ends: that may be killed while it waits.
+        self._commit_log(state.tablet_id, last, b"".join(records), apply, self._gate.exempt, built.logged, land)
         return built
 
     @switches

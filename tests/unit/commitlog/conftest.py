@@ -124,7 +124,7 @@ class CountedReads:
 
 
 class LogBench:
-    """One machine with one log. What is committed is noted in `applied` by its apply callback."""
+    """One machine with one log. What is committed is noted in `applied` or `refused` by its callbacks."""
 
     def __init__(self, seed: int = 1) -> None:
         self.folder = FOLDER
@@ -133,6 +133,7 @@ class LogBench:
         self.fs = TrickyFileSystem(self.memory)
         self.registry = Registry()
         self.applied: list[tuple[int, int]] = []
+        self.refused: list[tuple[int, int]] = []
 
     def run(self, main: Callable[..., T], *arguments: object) -> T:
         return self.runtime.run(main, *arguments)
@@ -142,8 +143,14 @@ class LogBench:
         return LogWriter(self.runtime, self.fs, FOLDER, LogOptions(**options), self.registry)  # type: ignore[arg-type]
 
     def commit(self, log: LogWriter, tablet_id: int, sequence: int, value: bytes = b"value") -> None:
-        record = make_record(tablet_id, sequence, value)
-        log.commit(tablet_id, sequence, record, lambda: self.applied.append((tablet_id, sequence)))
+        record, change = make_record(tablet_id, sequence, value), (tablet_id, sequence)
+        log.commit(
+            tablet_id,
+            sequence,
+            record,
+            lambda: self.applied.append(change),
+            refused=lambda: self.refused.append(change),
+        )
 
     def begin(self, log: LogWriter, tablet_id: int, sequence: int, value: bytes = b"value") -> Task:
         """A task that is inside commit() on return."""
