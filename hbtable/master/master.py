@@ -127,7 +127,7 @@ class Master:
         )
         act, rules = (self._check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)
-        self._space = SpaceQuotas(runtime, session, catalog, transport, looks, tables, self._check, self.wake)
+        self._space = SpaceQuotas(runtime, session, catalog, tables, self._check, self.wake)
         self.calls = self._offered(Toggle(session, MERGES))
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"

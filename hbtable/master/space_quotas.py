@@ -3,24 +3,23 @@ change of the quotas (quotas.quotas_file), and refuse writes.
 
 With the policy DISABLE the master disables such a table, and remembers that it did: so it enables the table again when
 the limit is set anew or taken away, and no table that somebody else disabled. A table that is enabled meanwhile, as by
-truncating it, is measured as all are. Bytes are those of SSTables, as servers
-tell them. While one of them does not answer, nothing is measured.
+truncating it, is measured as all are. Bytes are those of SSTables, as METADATA lists them: a table has its size also
+while nobody serves it, and while a server does not answer. A file that two tablets share after a split counts once.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol, final
 
-from hbtable.errors import HbtableError, LockLost, NotFound, TableNotDisabled, Unavailable
+from hbtable.errors import HbtableError, LockLost, NotFound, TableNotDisabled
 from hbtable.lockservice.interface import Session
-from hbtable.master.servers.server_reports import AskServers
 from hbtable.metadata.catalog import Catalog
 from hbtable.model import names
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
 from hbtable.quotas.quotas_file import QuotasFile
 from hbtable.quotas.settings import Quotas, SpacePolicy
-from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
@@ -46,8 +45,6 @@ class SpaceQuotas:
         runtime: Runtime,
         session: Session,
         catalog: Catalog,
-        transport: Transport,
-        reports: AskServers,
         tables: _Tables,
         check_acting: Callable[[], None],
         soon: Callable[[], None],
@@ -55,8 +52,6 @@ class SpaceQuotas:
         """`check_acting` raises while this is not the master. `soon` asks for begin_if_due(), and does not switch."""
         self._runtime = runtime
         self._catalog = catalog
-        self._transport = transport
-        self._reports = reports
         self._tables = tables
         self._check_acting = check_acting
         self._soon = soon
@@ -102,13 +97,14 @@ class SpaceQuotas:
         quotas = self._file.read()
         if not quotas.space and not quotas.disabled:
             return
-        tables = {one.table_id: one for one in self._catalog.tables()}
+        tables = self._catalog.tables()
         if quotas.space:
-            sizes = self._sizes(tables)
-            disabled = {one.schema.name for one in tables.values() if one.state is not TableState.ENABLED}
+            limited = [one for one in tables if quotas.space_limit(one.schema.name) is not None]
+            sizes = self._sizes(limited)
+            disabled = {one.schema.name for one in tables if one.state is not TableState.ENABLED}
             self._file.change(lambda known: known.measured(sizes, disabled & known.disabled))
             quotas = self._file.read()
-        for table in tables.values():
+        for table in tables:
             self._act(quotas, table)
 
     @switches
@@ -129,25 +125,27 @@ class SpaceQuotas:
             self._file.change(lambda known: known.with_disabled(name, False))
 
     @switches
-    def _sizes(self, tables: dict[int, TableRecord]) -> dict[bytes, int]:
-        """Bytes by table, of all of users. Unavailable while a server does not answer."""
-        reports = self._reports()
-        if reports.silent or reports.starting:
-            raise Unavailable(f"{', '.join(sorted(reports.silent | reports.starting))} did not answer")
-        sizes = {one.schema.name: 0 for one in tables.values() if not names.is_system(one.schema.name)}
-        for server in sorted(reports.loads):
-            for status in self._transport.tablet_admin(server).tablets():
-                table = tables.get(status.record.table_id)
-                if table is not None and table.schema.name in sizes:
-                    sizes[table.schema.name] += status.sstable_bytes
-        return sizes
+    def _sizes(self, tables: Iterable[TableRecord]) -> dict[bytes, int]:
+        """Bytes by table. Those of users alone."""
+        users = [one for one in tables if not names.is_system(one.schema.name)]
+        return {one.schema.name: _bytes(self._catalog.tablet_rows(one.table_id)) for one in users}
 
     @switches
     def usage(self) -> list[dict[str, str]]:
         """Each table of users with its bytes now, and its limit if it has one, ascending by name."""
         quotas = self._file.read()
-        sizes = self._sizes({one.table_id: one for one in self._catalog.tables()})
+        sizes = self._sizes(self._catalog.tables())
         return [_shown(quotas, name, sizes) for name in sorted(sizes)]
+
+
+def _bytes(tablets: Iterable[TabletRecord]) -> int:
+    """Of their files, each once."""
+    files: dict[str, int] = {}
+    for record in tablets:
+        for tablet in (record, record.left):
+            for _, references in () if tablet is None else tablet.files:
+                files.update((one.path, one.length_bytes) for one in references)
+    return sum(files.values())
 
 
 def _shown(quotas: Quotas, name: bytes, sizes: dict[bytes, int]) -> dict[str, str]:

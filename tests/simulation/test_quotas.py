@@ -243,6 +243,56 @@ def test_a_table_that_was_disabled_because_of_its_limit_is_enabled_with_it_and_n
     inside(gateway, body)
 
 
+def test_a_table_that_nobody_serves_keeps_its_size(gateway: GuardedGateway) -> None:
+    """It is on the disk, and counts for its namespace's limit. Nobody serves it while it is disabled, and for a moment
+    when its tablets move."""
+    one = interface("thrift1")
+
+    def body() -> None:
+        thrift1, own = gateway.client(ADMIN, "thrift1"), gateway.client(ADMIN, "admin")
+
+        def put(table: bytes) -> None:
+            thrift1.mutateRow(table, b"r", [one.Mutation(column=b"f:q", value=b"v" * 5000)], {})
+
+        def size() -> int:
+            return next(int(usage["bytes"]) for usage in own.adminSpaceUsage() if usage["table"] == "t")
+
+        own.adminCreateNamespace(b"n", {})
+        for name in (b"n:large", b"n:small"):
+            thrift1.createTable(name, [one.ColumnDescriptor(name=b"f")])
+        put(b"t")
+        put(b"n:large")
+        for name in (b"t", b"n:large"):
+            own.adminFlush(name, 0)
+        served = size()
+        assert served > 0
+        for name in (b"t", b"n:large"):
+            thrift1.disableTable(name)
+        assert size() == served
+        own.adminSetSpaceLimit(b"n", b"", 100, "NO_INSERTS")
+        has_come(gateway, lambda: refused(lambda: put(b"n:small")))
+        gateway.runtime.sleep(30.0)
+        assert refused(lambda: put(b"n:small"))
+
+    inside(gateway, body)
+
+
+def test_files_that_two_halves_share_count_once(gateway: GuardedGateway) -> None:
+    one = interface("thrift1")
+
+    def body() -> None:
+        thrift1, own = gateway.client(ADMIN, "thrift1"), gateway.client(ADMIN, "admin")
+        for row in (b"a", b"z"):
+            thrift1.mutateRow(b"t", row, [one.Mutation(column=b"f:q", value=b"v" * 5000)], {})
+        own.adminFlush(b"t", 0)
+        (before,) = own.adminSpaceUsage()
+        own.adminSplit(b"t", b"m")
+        has_come(gateway, lambda: len(thrift1.getTableRegions(b"t")) == 2)
+        assert own.adminSpaceUsage() == [before]
+
+    inside(gateway, body)
+
+
 def test_a_table_is_meant_by_each_spelling_of_its_name(gateway: GuardedGateway) -> None:
     def body() -> None:
         master = gateway.cluster.transport.master()
