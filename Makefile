@@ -7,6 +7,7 @@
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
 #   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares
+#   make manual   the manual's site, from docs/ into build/manual
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
@@ -20,7 +21,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak manual format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -59,6 +60,12 @@ verify: $(VENV)/.test
 	@$(call TIMED,$(MAKE) compat,make compat)
 	@$(call TIMED,$(MAKE) cluster-test,make cluster-test)
 	@$(call TIMED,$(MAKE) other-systems,make other-systems)
+	@$(call TIMED,$(MAKE) manual,make manual)
+
+# Warnings are errors: links that lead nowhere, docstrings that are no text.
+manual: $(VENV)/.manual
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/manual
+	@echo "the manual is build/manual/index.html"
 
 other-systems: $(VENV)/.test
 	.ci/newest-python
@@ -180,3 +187,7 @@ $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
 	@echo "installing hbtable, the packages it needs and those of its tests and checks into $(VENV), which is done once"
 	@$(INSTALL) --use-pep517 --editable '.[test,check,native,parquet]'
 	@touch $@ $(VENV)/.run $(VENV)/.native
+
+$(VENV)/.manual: $(VENV)/.run
+	@$(INSTALL) --editable '.[manual]'
+	@touch $@
