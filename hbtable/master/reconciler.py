@@ -17,9 +17,10 @@ from hbtable.master.bootstrap import first_metadata_row
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tables.tending import Decision, Tending
-from hbtable.master.tablets.assignment import Action, describe, takers
+from hbtable.master.tablets.assignment import Action, describe
 from hbtable.master.tablets.handovers import to_hand_over
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import takers
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -186,7 +187,8 @@ class Reconciler:
         self.finish()
 
     def _is_served(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> bool:
-        settled = all(row.owner in reports.living and not row.is_merging() for row in rows)
+        living = reports.living  # put together at each look
+        settled = all(row.owner in living and not row.is_merging() for row in rows)
         return settled and not self._placement.plan(table.schema.name, rows, reports)
 
     @switches
@@ -207,7 +209,8 @@ class Reconciler:
             return _NOTHING_TO_DO
         if takers(reports.loads):
             # Before the lock is taken: most logs are recovered within this time.
-            unserved = [row for row in rows if row.owner not in reports.living]
+            living = reports.living
+            unserved = [row for row in rows if row.owner not in living]
             self._tending.await_ended(self._recover(unserved, reports), _LOG_SECONDS)
         with self._tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
@@ -239,7 +242,8 @@ class Reconciler:
         """Plans and acts for tablets of one table; nothing to do when they are all served."""
         actions = self._placement.plan(schema.name, tablets, reports)
         if not actions:
-            unserved = [tablet for tablet in tablets if tablet.owner not in reports.living]
+            living = reports.living
+            unserved = [tablet for tablet in tablets if tablet.owner not in living]
             if held := self._placement.quarantine.message(unserved):
                 return Decision(f"waiting: {held}", waits=True)
             if unserved:

@@ -19,10 +19,12 @@ from hbtable.errors import FileNotFound, HbtableError, InvalidRequest, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import ServerFile
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.assignment import ServerLoad, describe, emptiest, tablet_counts, takers
+from hbtable.master.tablets.assignment import describe
 from hbtable.master.tablets.balancing import Move
+from hbtable.master.tablets.emptiest import Emptiest
 from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import ServerLoad, tablet_counts, takers
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, level
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -32,14 +34,17 @@ log = logging.getLogger(__name__)
 
 def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad]) -> list[Move]:
     """Moves of the tablets of leaving servers, root tablet last; [] when nobody takes any. Pure."""
-    counts = tablet_counts(takers(servers))
+    able = takers(servers)
+    if not able:
+        return []
+    emptiest = Emptiest(tablet_counts(able), servers)
     moves: list[Move] = []
     for tablet in sorted(tablets, key=level, reverse=True):
         load = servers.get(tablet.owner)
-        if load is None or not load.leaving or load.draining or tablet.tablet_id not in load.tablet_ids or not counts:
+        if load is None or not load.leaving or load.draining or tablet.tablet_id not in load.tablet_ids:
             continue
-        target = emptiest(counts, servers)
-        counts[target] += 1
+        target = emptiest.choose(tablet.table_id)
+        emptiest.give(target, tablet.table_id)
         why = f"{describe(tablet)} leaves {tablet.owner}, which is decommissioned, for {target}"
         moves.append(Move(tablet, target, why))
     return moves

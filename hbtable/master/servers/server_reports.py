@@ -16,7 +16,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import ServerFile
 from hbtable.master.servers.known_tablets import KnownTablets
 from hbtable.master.servers.liveness import list_servers
-from hbtable.master.tablets.assignment import ServerLoad
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.status import EVERY_TABLE
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime

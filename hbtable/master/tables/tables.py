@@ -50,12 +50,12 @@ from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
 from hbtable.master.tables.tablet_rows import TabletRows
-from hbtable.master.tablets.assignment import takers
 from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.handovers import Handovers
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.metadata.tiling import verify_tiling

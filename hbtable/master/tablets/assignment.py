@@ -8,37 +8,20 @@ A tablet needs an action when nobody owns it, when its owner is dead, or when it
 master or the server stopped between the compare-and-set of the owner and the load). The last is a Load of the same
 generation: nothing is written. When that has failed often enough it is a Reassign, if there is another server.
 
-A tablet goes to the server with the fewest tablets; among equals, to the one with the fewest of the tablet's own table,
-so that one table's rows are served by as many servers as can be.
+A tablet goes to the server with the fewest tablets; among equals, to the one with the fewest of the tablet's own table
+(emptiest.py), so that one table's rows are served by as many servers as can be.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from hbtable.master.tablets.emptiest import Emptiest
+from hbtable.master.tablets.server_load import ServerLoad, tablet_counts, takers
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_LEVEL, ROOT_TABLET_ID, USER_LEVEL, TabletRecord, level
 
-
-class ServerLoad(NamedTuple):
-    """A living server as the planner sees it."""
-
-    tablet_ids: frozenset[int]
-    """Tablets it serves at the moment."""
-    sstable_bytes: int = 0
-    draining: bool = False
-    """It is about to stop: what it serves stays, nothing new comes."""
-    decommissioned: bool = False
-    """Nothing new comes, and what it was given before it serves."""
-    leaving: bool = False
-    """Decommissioned, and what it serves is to go."""
-    struggling: bool = False
-    """Load after load failed on it lately (failed_loads.py): others come first."""
-    user_tablets: int = 0
-    """Of what it serves, what is not METADATA's."""
-
-    def takes_tablets(self) -> bool:
-        return not self.draining and not self.decommissioned
+_NONE: Final = frozenset[str]()
 
 
 class ClusterSnapshot(NamedTuple):
@@ -109,59 +92,59 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
             for name, one in snapshot.servers.items()
             if (one.tablet_ids if first == ROOT_LEVEL else one.user_tablets)
         }
-    suspected = Counter({server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()})
-    of_tables: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for record in snapshot.tablets:
-        of_tables[record.table_id][record.owner] += 1
+    choice = _Choice(snapshot, counts)
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:
             continue
-        refusals = snapshot.refusals.get(record.tablet_id, frozenset())
-        others = {server: count for server, count in counts.items() if server not in refusals}
-        if record.owner in snapshot.servers and not (record.owner in refusals and others):
+        refusals = snapshot.refusals.get(record.tablet_id, _NONE)
+        lives = record.owner in snapshot.servers
+        if lives and not (record.owner in refusals and any(server not in refusals for server in counts)):
             why = f"{record.owner} owns {describe(record)} but does not serve it"
             actions.append(Load(record, record.owner, why))
             continue
         if not counts:
             continue
-        others = others or dict(counts)
-        if record.tablet_id in snapshot.suspects:
-            fewest = min(suspected[server] for server in others)
-            others = {server: count for server, count in others.items() if suspected[server] == fewest}
-        of_table = of_tables[record.table_id]
-        server = emptiest(others, snapshot.servers, of_table)
-        counts[server] += 1
-        of_table[server] += 1
-        suspected[server] += record.tablet_id in snapshot.suspects
-        kind = Reassign if record.owner in snapshot.servers else Assign
+        server = choice.server_for(record, refusals)
+        kind = Reassign if lives else Assign
         actions.append(kind(record, server, _why(record, server, record.owner in refusals)))
     return actions
 
 
+class _Choice:
+    """Servers for the tablets of one plan, given out one after the other."""
+
+    def __init__(self, snapshot: ClusterSnapshot, counts: Mapping[str, int]) -> None:
+        of_tables: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        for record in snapshot.tablets:
+            of_tables[record.table_id][record.owner] += 1
+        self._suspects = snapshot.suspects
+        self._suspected = Counter(
+            {server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()}
+            if snapshot.suspects
+            else {}
+        )
+        self._emptiest = Emptiest(counts, snapshot.servers, of_tables)
+
+    def server_for(self, record: TabletRecord, refusals: frozenset[str]) -> str:
+        """One at least takes tablets."""
+        is_suspect = record.tablet_id in self._suspects
+        if refusals or is_suspect:
+            able = [server for server in self._emptiest.counts if server not in refusals] or self._emptiest.counts
+            if is_suspect:
+                fewest = min(self._suspected[server] for server in able)
+                able = [server for server in able if self._suspected[server] == fewest]
+            server = self._emptiest.choose_among(able, record.table_id)
+            self._suspected[server] += is_suspect
+        else:
+            server = self._emptiest.choose(record.table_id)
+        self._emptiest.give(server, record.table_id)
+        return server
+
+
 def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
     """The server with the fewest tablets, of at least one."""
-    return emptiest(tablet_counts(servers), servers)
-
-
-def takers(servers: Mapping[str, ServerLoad]) -> dict[str, ServerLoad]:
-    """The servers that take tablets; those that are struggling only when there are no others."""
-    able = {server: load for server, load in servers.items() if load.takes_tablets()}
-    return {server: load for server, load in able.items() if not load.struggling} or able
-
-
-def tablet_counts(servers: Mapping[str, ServerLoad]) -> dict[str, int]:
-    return {server: len(load.tablet_ids) for server, load in servers.items()}
-
-
-def emptiest(
-    counts: Mapping[str, int], servers: Mapping[str, ServerLoad], of_table: Mapping[str, int] = MappingProxyType({})
-) -> str:
-    """The server of those in `counts`, at least one, that a tablet goes to: fewest tablets, then fewest of the same
-    table (`of_table`), then fewest bytes, then the older incarnation, so that a plan is the same each time."""
-    return min(
-        counts, key=lambda server: (counts[server], of_table.get(server, 0), servers[server].sstable_bytes, server)
-    )
+    return Emptiest(tablet_counts(servers), servers).choose(METADATA_TABLE_ID)
 
 
 def _needs(record: TabletRecord, snapshot: ClusterSnapshot) -> bool:

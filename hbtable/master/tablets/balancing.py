@@ -7,11 +7,14 @@ them. Decommissioned servers neither give nor take (decommissions.py). The fulle
 of which it has most in comparison with the others, so that one table's tablets are spread as well.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple, final
 
-from hbtable.master.tablets.assignment import ServerLoad, describe, emptiest, tablet_counts, takers
+from hbtable.master.tablets.assignment import describe
+from hbtable.master.tablets.emptiest import Emptiest
+from hbtable.master.tablets.server_load import ServerLoad, tablet_counts, takers
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 
 
@@ -31,29 +34,68 @@ def plan_moves(
     if why_not_calm(tablets, servers, silent):
         return None
     counts = tablet_counts(takers(servers))
-    held: dict[str, list[TabletRecord]] = {name: [] for name in counts}
+    if not counts:
+        return []
+    held = {name: _Held() for name in counts}
     for tablet in tablets:
         if tablet.table_id != METADATA_TABLE_ID and tablet.owner in held:
-            held[tablet.owner].append(tablet)
+            held[tablet.owner].add(tablet)
+    # No server is both: whatever gave one has more than the emptiest for as long as there is something to even out.
+    emptiest = Emptiest(counts, servers)
+    fullest = [(-count, name) for name, count in counts.items() if held[name].movable]
+    heapify(fullest)
     moves: list[Move] = []
-    while len(moves) < most:
-        source = max((name for name in counts if held[name]), key=lambda name: (counts[name], name), default=None)
-        if source is None:
+    while len(moves) < most and fullest:
+        less, source = fullest[0]
+        target = emptiest.choose(METADATA_TABLE_ID)
+        here, there = -less, emptiest.counts[target]
+        if here - there < 2:
             break
-        target = emptiest(counts, servers)
-        if counts[source] - counts[target] < 2:
-            break
-        tablet = _choose(held[source], held[target])
-        why = (
-            f"{describe(tablet)} goes from {source} to {target}, which serve {counts[source]} and {counts[target]} "
-            "tablets"
-        )
+        tablet = held[source].take(held[target])
+        why = f"{describe(tablet)} goes from {source} to {target}, which serve {here} and {there} tablets"
         moves.append(Move(tablet, target, why))
-        held[source].remove(tablet)
-        # Not into `held` of the target: nothing moves twice in a round.
-        counts[source] -= 1
-        counts[target] += 1
+        emptiest.give(target, METADATA_TABLE_ID)
+        if held[source].movable:
+            heapreplace(fullest, (less + 1, source))
+        else:
+            heappop(fullest)
     return moves
+
+
+@final
+class _Held:
+    """The tablets of one server, METADATA's apart. What was given to it in this plan does not move on."""
+
+    def __init__(self) -> None:
+        self.movable = 0
+        self._numbers: Counter[int] = Counter()
+        """By table."""
+        self._tablets: defaultdict[int, list[TabletRecord]] = defaultdict(list)
+        self._sorted: set[int] = set()
+
+    def add(self, tablet: TabletRecord) -> None:
+        self.movable += 1
+        self._numbers[tablet.table_id] += 1
+        self._tablets[tablet.table_id].append(tablet)
+
+    def take(self, target: "_Held") -> TabletRecord:
+        """The next one for that server, of those that are movable, of which there is one."""
+        tables = self._tablets
+
+        def wins(table_id: int) -> tuple[int, int]:
+            if table_id not in self._sorted:
+                self._sorted.add(table_id)
+                tables[table_id].sort(key=lambda tablet: tablet.tablet_id)
+            return self._numbers[table_id] - target._numbers[table_id], tables[table_id][-1].tablet_id
+
+        table_id = max(tables, key=wins)
+        tablet = tables[table_id].pop()
+        if not tables[table_id]:
+            del tables[table_id]
+        self.movable -= 1
+        self._numbers[table_id] -= 1
+        target._numbers[table_id] += 1
+        return tablet
 
 
 def why_not_calm(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad], silent: frozenset[str]) -> str:
@@ -76,9 +118,3 @@ def is_uneven(servers: Mapping[str, ServerLoad]) -> bool:
 def _served(tablet: TabletRecord, servers: Mapping[str, ServerLoad]) -> bool:
     load = servers.get(tablet.owner)
     return load is not None and tablet.tablet_id in load.tablet_ids
-
-
-def _choose(source: Sequence[TabletRecord], target: Sequence[TabletRecord]) -> TabletRecord:
-    here = Counter(tablet.table_id for tablet in source)
-    there = Counter(tablet.table_id for tablet in target)
-    return max(source, key=lambda one: (here[one.table_id] - there[one.table_id], one.tablet_id))

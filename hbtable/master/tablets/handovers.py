@@ -16,8 +16,9 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, describe, plan, takers
+from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, describe, plan
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState

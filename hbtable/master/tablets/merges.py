@@ -25,10 +25,11 @@ from typing import Final, final
 from hbtable.errors import Conflict, FileNotFound, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets import merging
-from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
+from hbtable.master.tablets.assignment import Assign, describe, least_loaded
 from hbtable.master.tablets.moves import enabled
 from hbtable.master.tablets.ownership import released
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import GoneTablet, TabletRecord

@@ -13,8 +13,9 @@ from typing import final
 
 from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
+from hbtable.master.tablets.assignment import Assign, describe, least_loaded
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown

@@ -28,10 +28,11 @@ from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSorting
 from hbtable.master.servers.recoveries import Recoveries
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.assignment import Action, ClusterSnapshot, Load, Reassign, describe, plan, takers
+from hbtable.master.tablets.assignment import Action, ClusterSnapshot, Load, Reassign, describe, plan
 from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
+from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import SlowLoads
 from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry

@@ -1,6 +1,7 @@
 """The assignment planner: order of levels, choice of server, reasons."""
 
-from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, ServerLoad, plan
+from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, plan
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import TabletRecord
 

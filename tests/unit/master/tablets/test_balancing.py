@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hbtable.master.tablets.assignment import ServerLoad
 from hbtable.master.tablets.balancing import plan_moves
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 

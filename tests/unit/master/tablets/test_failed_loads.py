@@ -2,8 +2,9 @@
 
 import pytest
 
-from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, Reassign, ServerLoad, plan
+from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, Reassign, plan
 from hbtable.master.tablets.failed_loads import REST_SECONDS, TRIES, FailedLoads
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import TabletRecord
 

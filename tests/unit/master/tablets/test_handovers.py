@@ -1,8 +1,8 @@
 """Which tablets of servers that stop are handed over, and to whom."""
 
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.assignment import ServerLoad
 from hbtable.master.tablets.handovers import targets, to_hand_over
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 

@@ -13,9 +13,10 @@ import pytest
 from hbtable.errors import Conflict, InvalidRequest, OutcomeUnknown, Unavailable
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets import merging
-from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
+from hbtable.master.tablets.assignment import ClusterSnapshot, plan
 from hbtable.master.tablets.merges import GONE_MILLIS, Merges
 from hbtable.master.tablets.ownership import assigned
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.metadata.tiling import verify_tiling
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema

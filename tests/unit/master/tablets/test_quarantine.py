@@ -5,8 +5,9 @@ from typing import Never
 
 import pytest
 
-from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
+from hbtable.master.tablets.assignment import ClusterSnapshot, plan
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
 from tests.harness.planted_bugs import is_found

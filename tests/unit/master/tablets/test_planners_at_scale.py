@@ -1,0 +1,121 @@
+"""What a planner does for one tablet does not grow with the number of servers and tablets. Work is counted in calls of
+functions, never timed."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from hbtable.master.servers.decommissions import departures
+from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
+from hbtable.master.tablets.balancing import plan_moves
+from hbtable.master.tablets.handovers import targets
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import TabletRecord
+
+FEW, MANY = 20, 640
+"""Servers."""
+EACH = 20
+"""Tablets of a server."""
+TABLES = 10
+
+
+def cluster(servers: int) -> tuple[list[TabletRecord], dict[str, ServerLoad]]:
+    """Every server has as many tablets; of each table as many, or one less."""
+    names = [f"server{number:06d}" for number in range(servers)]
+    tablets, served = [], {}
+    for number, name in enumerate(names):
+        ids = range(100 + number * EACH, 100 + (number + 1) * EACH)
+        served[name] = ServerLoad(frozenset(ids), user_tablets=EACH)
+        tablets += [
+            TabletRecord(16 + one % TABLES, one, RowRange(b"%012d" % one, b"%012d" % (one + 1)), 0, name) for one in ids
+        ]
+    return tablets, served
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called."""
+    count = 0
+
+    def seen(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def start_of_all(servers: int) -> tuple[int, int]:
+    """Nobody owns anything."""
+    tablets, served = cluster(servers)
+    unowned = [_without_owner(one) for one in tablets]
+    empty = {name: ServerLoad(frozenset()) for name in served}
+    found = []
+    count = calls(lambda: found.extend(plan(ClusterSnapshot(unowned, empty))))
+    given = dict.fromkeys(served, 0)
+    for action in found:
+        given[action.server] += 1
+    assert set(given.values()) == {EACH}
+    return count, len(found)
+
+
+def death_of_a_tenth(servers: int) -> tuple[int, int]:
+    tablets, served = cluster(servers)
+    for name in sorted(served)[: servers // 10]:
+        del served[name]
+    found = []
+    count = calls(lambda: found.extend(plan(ClusterSnapshot(tablets, served))))
+    assert len(found) == servers // 10 * EACH
+    return count, len(tablets)
+
+
+def new_servers(servers: int) -> tuple[int, int]:
+    """A twentieth more: each gets its share."""
+    tablets, served = cluster(servers)
+    fresh = [f"server9{number:06d}" for number in range(servers // 20)]
+    served |= {name: ServerLoad(frozenset()) for name in fresh}
+    found = []
+    count = calls(lambda: found.extend(plan_moves(tablets, served, frozenset(), len(tablets)) or []))
+    share = len(tablets) // len(served)
+    assert len(found) >= share * len(fresh)
+    assert {move.target for move in found} == set(fresh)
+    return count, len(tablets)
+
+
+def a_tenth_leaves(servers: int) -> tuple[int, int]:
+    tablets, served = cluster(servers)
+    for name in sorted(served)[: servers // 10]:
+        served[name] = served[name]._replace(decommissioned=True, leaving=True)
+    found = []
+    count = calls(lambda: found.extend(departures(tablets, served)))
+    assert len(found) == servers // 10 * EACH
+    return count, len(tablets)
+
+
+def a_tenth_stops(servers: int) -> tuple[int, int]:
+    tablets, served = cluster(servers)
+    stopping = set(sorted(served)[: servers // 10])
+    for name in stopping:
+        served[name] = served[name]._replace(draining=True)
+    mine = [one for one in tablets if one.owner in stopping]
+    found = []
+    count = calls(lambda: found.extend(targets(mine, ServerReports(served, frozenset()))))
+    assert len(found) == len(mine)
+    return count, len(tablets)
+
+
+def _without_owner(tablet: TabletRecord) -> TabletRecord:
+    return TabletRecord(tablet.table_id, tablet.tablet_id, tablet.range, 0)
+
+
+@pytest.mark.parametrize("case", [start_of_all, death_of_a_tenth, new_servers, a_tenth_leaves, a_tenth_stops])
+def test_the_work_for_a_tablet_stays(case: Callable[[int], tuple[int, int]]) -> None:
+    few, tablets_of_few = case(FEW)
+    many, tablets_of_many = case(MANY)
+    growth = (many / tablets_of_many) / (few / tablets_of_few)
+    assert growth <= 2, f"{few} calls for {tablets_of_few} tablets, {many} for {tablets_of_many}: {growth:.1f} times"
