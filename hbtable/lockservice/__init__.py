@@ -12,5 +12,8 @@ cluster they are ZooKeeper's:
     zookeeper/watches.py       watches of whole folders
     zookeeper/nodes.py         how paths, files and locks look
 
+Between, for several server processes of one machine: over_sockets, whose sessions are in other processes than the
+service, which is the first kind.
+
 One for tests and simulation, whose sessions can be cut off and end, is testing/memory_lockservice.py.
 """

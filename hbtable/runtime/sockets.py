@@ -162,7 +162,7 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
     Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
     """
-    capacity = capacity_of(_raise_descriptors())
+    capacity = capacity_of(raise_descriptors())
     connections = TcpConnections(handle, capacity + 16)
     server = AcceptRetryingServer(listen(host, port, backlog), connections.serve)
     server.start()
@@ -199,7 +199,9 @@ def is_quiet(socket: Socket) -> bool:
 
 
 def prepare(socket: standard_socket.socket) -> None:
-    """The options every connection needs."""
+    """The options every connection needs; one within this machine, over Unix sockets, needs none."""
+    if socket.family == standard_socket.AF_UNIX:
+        return
     socket.setsockopt(standard_socket.IPPROTO_TCP, standard_socket.TCP_NODELAY, 1)
     socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE, 1)
 
@@ -240,7 +242,7 @@ def _listen_error(error: OSError, host: str, port: int) -> HbtableError:
     return InvalidConfiguration(f"cannot listen on {host}:{port}: {error.strerror or error}; is that this machine's?")
 
 
-def _raise_descriptors() -> int:
+def raise_descriptors() -> int:
     """Each connection and each open file takes a descriptor. How many this process may have now."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
