@@ -24,10 +24,11 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed
 from hbtable.fs import disk
 from hbtable.fs.entry_kinds import of_wrong_kind
 from hbtable.fs.folder_format import check_format, format_damage, read_format
+from hbtable.fs.folder_identity import check_same, id_at, id_of, lost
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
 
 _LOG: Final = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class DataFolder:
         self.root = root
         self._lock = lock
         self._descriptor = descriptor
-        self._ids = (_id_of(os.fstat(descriptor)), _id_of(os.fstat(lock)))
+        self._ids = (id_of(os.fstat(descriptor)), id_of(os.fstat(lock)))
         self._says, self._written = b"", (0, 0)
         """The text of LOCK; its length and time of change after it was written."""
         self._turn = 0
@@ -62,6 +63,12 @@ class DataFolder:
     def id(self) -> tuple[int, int]:
         """As folder_at() has it of this folder, wherever it is moved."""
         return self._ids[0]
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """Of LOCK and of the folder: a child that inherits them keeps the lock until it has ended, too
+        (folder_identity)."""
+        return self._lock, self._descriptor
 
     @staticmethod
     def open(root: str, address: str = "") -> "DataFolder":
@@ -106,7 +113,7 @@ class DataFolder:
         """LockLost when the path leads to another folder by now, or LOCK to another file: another process may use what
         is there. The same when somebody wrote over the files in it. A few calls of the system; to be made often, and
         before anything is acknowledged."""
-        _check_same(self.root, self._ids)
+        check_same(self.root, self._ids)
         _check_unchanged(self.root, "LOCK" if self._is_other_text() else self.overwritten())
 
     def check_files(self) -> None:
@@ -174,7 +181,7 @@ class FolderForReading:
                     lock = os.open(f"{root}/LOCK", os.O_RDONLY | os.O_CLOEXEC)
                     undo.callback(_free, lock)
                 _lock(root, lock, descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-                self._ids = (_id_of(os.fstat(descriptor)), None if lock is None else _id_of(os.fstat(lock)))
+                self._ids = (id_of(os.fstat(descriptor)), None if lock is None else id_of(os.fstat(lock)))
                 self._undo = undo.pop_all()
         except OSError as error:
             raise _unusable(error, root) from error
@@ -192,7 +199,7 @@ class FolderForReading:
 
     def check_held(self) -> None:
         """As DataFolder.check_held."""
-        _check_same(self.root, self._ids)
+        check_same(self.root, self._ids)
 
     def close(self) -> None:
         """Idempotent."""
@@ -214,32 +221,14 @@ def folder_at(root: str) -> tuple[int, int] | None:
     same. None when nothing is there, or that is not known."""
     _check_name(root)
     try:
-        return _id_at(root)
+        return id_at(root)
     except OSError:
         return None
 
 
-def _check_same(root: str, ids: tuple[tuple[int, int], tuple[int, int] | None]) -> None:
-    """`ids`: of the folder and its LOCK. LockLost when other ones are there now."""
-    try:
-        folder, lock = _id_at(root), _id_at(f"{root}/LOCK")
-    except OSError:
-        return  # nothing is known, as with too many open files
-    if (folder, lock) == ids:
-        return
-    raise _lost(root, "its file LOCK was removed or replaced" if folder == ids[0] else "it was moved or replaced")
-
-
-def _lost(root: str, what: str) -> LockLost:
-    return LockLost(
-        f"the data folder {root} is not this process's any more: {what} while it was in use. Another process may own "
-        "what is there now: stop this server or close this database, and start or open the folder that counts"
-    )
-
-
 def _check_unchanged(root: str, changed: str) -> None:
     if changed:
-        raise _lost(root, f"somebody wrote over its files ({changed}), as when a backup is copied into it,")
+        raise lost(root, f"somebody wrote over its files ({changed}), as when a backup is copied into it,")
 
 
 def check_readable(root: str) -> None:
@@ -362,7 +351,7 @@ def _holder(lock: int | None, descriptor: int) -> str:
     said = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
     pid, address, host = said.get("pid", ""), said.get("address", "none"), said.get("host", "")
     where = "" if address == "none" else f" ({address})"
-    if (os.getpid(), _id_of(os.fstat(descriptor))) in _HELD:
+    if (os.getpid(), id_of(os.fstat(descriptor))) in _HELD:
         return f"this process{where}"
     if not pid:
         return "another process, whose file LOCK was removed, or which repairs it (hbtable repair)"
@@ -379,21 +368,9 @@ def _pids() -> str:
         return "unknown"
 
 
-def _id_at(path: str) -> tuple[int, int] | None:
-    """None when nothing is there. OSError when that is not known."""
-    try:
-        return _id_of(os.stat(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
 def _written(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_size, status.st_mtime_ns
-
-
-def _id_of(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
 
 
 def _text_of(descriptor: int) -> str:
