@@ -29,17 +29,19 @@ def open_log(
     registry: Registry,
     is_fenced: Callable[[], bool],
     on_lost: Callable[[], None],
+    has_peers: bool = False,
 ) -> CommitLog:
     """The log is there, durably, on return. AlreadyExists, OutOfSpace, StorageFailed, Unavailable,
     LockLost.
 
     `is_fenced` (fencing.is_fenced) raises when it cannot know. `on_lost` is called once, and must not switch, when
     a cluster's log was fenced or nothing could be confirmed for give_up_seconds: this server must stop, so that others
-    take its tablets. A local log that breaks calls nobody: reads go on, and nobody else could serve them.
+    take its tablets. A local log that breaks calls nobody: reads go on, and nobody else could serve them; unless there
+    are other servers on the same folder (`has_peers`).
     """
     folder = log_folder(incarnation)
     if fs.log_kind == LOCAL:
-        return LogWriter(runtime, fs, folder, options, registry)
+        return LogWriter(runtime, fs, folder, options, registry, on_broken=on_lost if has_peers else _nobody)
     if options.durability != "sync":
         logger.warning("durability %r is for local disks; on a cluster acknowledged = synced", options.durability)
         options = replace(options, durability="sync")
@@ -60,3 +62,7 @@ def open_log(
     if isinstance(fs, CountsCopies):
         CopyWatch(runtime, fs, log, options.copies_check_seconds, registry).start()
     return log
+
+
+def _nobody() -> None:
+    """Hears of the end of a log whose tablets nobody else could serve."""

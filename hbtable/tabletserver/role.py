@@ -9,8 +9,10 @@ name.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from hbtable.access.data_checks import DataChecks
+from hbtable.commitlog.interface import CommitLog
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.recovery.fencing import is_fenced
@@ -74,6 +76,9 @@ class TabletServerOptions:
     throttled_wait_seconds: float = 1.0
     """The longest that a call waits for a quota before it is refused. Longer: fewer errors for clients that do not try
     again, and more of their calls wait meanwhile."""
+    shares_folder: bool = False
+    """Whether other tablet servers of this machine work in the same folder, and take over what this one has to give up.
+    On a cluster's file system they always do."""
     log: LogOptions = field(default_factory=LogOptions)
     tablet: TabletOptions = field(default_factory=TabletOptions)
     maintenance: MaintenanceOptions = field(default_factory=MaintenanceOptions)
@@ -101,6 +106,7 @@ class TabletServerRole:
         self._fs = fs
         self._options = options
         self._on_lost = on_lost
+        self._has_peers = options.shares_folder or fs.log_kind != LOCAL
         self.incarnation = new_incarnation(session, runtime, lambda: _latest_log(fs))
         self.shared = shared = _shared(runtime, self.incarnation, registry, options)
         refuse_other_time(runtime, fs, shared.wall.millis, options.tablet.max_clock_skew_seconds)
@@ -108,15 +114,7 @@ class TabletServerRole:
         # Lock, log, server file: the collector takes the log of a server that it does not know for garbage, and
         # METADATA never names a log that is not there.
         self._membership.claim()
-        self.commit_log = open_log(
-            runtime,
-            fs,
-            self.incarnation,
-            options.log,
-            registry,
-            lambda: is_fenced(fs, self.incarnation),
-            lambda: self._lose(),
-        )
+        self.commit_log = self._open_log(registry)
         self.cache = _block_cache(options.block_cache_bytes, registry)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
@@ -130,7 +128,7 @@ class TabletServerRole:
             tablet_ids.next,
             self.shared.wall.millis,
             Toggle(session, SPLITS).is_on,
-            insist=fs.log_kind != LOCAL,
+            insist=self._has_peers,
         )
         self._maintenance = Maintenance(
             runtime,
@@ -192,7 +190,7 @@ class TabletServerRole:
             check,
             self.commit_log.highest_needed,
             self._left_unflushed,
-            shares_cluster=self._fs.log_kind != LOCAL,
+            shares_cluster=self._has_peers,
             note=self._history.note,
         )
 
@@ -320,11 +318,17 @@ class TabletServerRole:
             self.shared.loading -= 1
 
     @switches
+    def _open_log(self, registry: Registry) -> CommitLog:
+        fs, incarnation = self._fs, self.incarnation
+        fenced, has_peers = partial(is_fenced, fs, incarnation), self._options.shares_folder
+        return open_log(self._runtime, fs, incarnation, self._options.log, registry, fenced, self._lose, has_peers)
+
+    @switches
     def _sort_range(self, incarnation: str, part: bytes) -> SortedRun:
         return sort_range(self._runtime, self._fs, log_folder(incarnation), decode_range(part))
 
     def _left_unflushed(self) -> None:
-        if self._fs.log_kind != LOCAL:  # on one machine nobody else could serve its tablets meanwhile
+        if self._has_peers:  # alone, nobody else could serve its tablets meanwhile
             self._lose()
 
     def _lose(self) -> None:
