@@ -255,13 +255,7 @@ def run(
     machines reach it and nobody asks who they are."""
     prepare()
     check_open_files(configuration)
-    given = configuration.options("server", ServerOptions)
-    options = ServerOptions(
-        data=data or given.data,
-        host=host or given.host,
-        port=given.port if port is None else port,
-        http_port=given.http_port,
-    )
+    options = configuration.options("server", ServerOptions).overridden(data, host, port)
     if not insecure:
         refuse_exposed(configuration, options.host, "server.host")
     server = SingleServer(configuration, options, options.folder(os.environ))

@@ -46,17 +46,18 @@ def make_thrift_gateway(
     address: Address,
     security: GatewaySecurity,
     guard: Guard | None = None,
+    listen: Callable[[Callable[..., None]], object] | None = None,
 ) -> ThriftGateway:
     """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server. `guard`: None:
-    one is made, if `security` demands it."""
+    one is made, if `security` demands it. `listen`: opens the port in another way than by `host` and `port`."""
 
-    def listen(handle: Callable[..., None]) -> object:
+    def listen_at_port(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
 
     when_lost = _scanner_id_when_lost(runtime, session)
     ids = IdAllocator(session, SCANNER_IDS, in_use=lambda: gateway.scanners.highest(), when_lost=when_lost)
     identity = ClusterIdentity(lambda: cluster_id, address)
-    listener: Listen = listen  # type: ignore[assignment]  # a Listener has port and stop_accepting
+    listener: Listen = listen or listen_at_port  # type: ignore[assignment]  # a Listener has port and stop_accepting
     gateway = ThriftGateway(
         runtime,
         listener,

@@ -27,6 +27,7 @@ THREADS = {
     "lockservice/zookeeper/keeper.py": "counts it and goes on; the lease ends if it comes again and again",
     "lockservice/zookeeper/watches.py": "counts it and goes on",
     "lockservice/zookeeper/connection.py": "ends the client of a session that is over",
+    "launch/servers/server_process.py": "stops beating, so that the launcher ends the process",
     "launch/log_lines.py": "counts the lines that are lost by it",
     "launch/closing.py": "raises it in the thread that closes",
     "launch/roles/watchdog.py": "ends the process",

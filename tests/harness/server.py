@@ -21,6 +21,8 @@ class ServerProcess:
         """`program`: a module and its first arguments, which stand for `hbtable`."""
         self.folder = folder
         self.program = program
+        self.arguments: list[str] = []
+        """Further ones of `start`."""
         self.defines = list(defines)
         self.port = port
         self.process: subprocess.Popen[str] | None = None
@@ -31,6 +33,7 @@ class ServerProcess:
         command = [sys.executable, "-m", *self.program, "start", "--data", str(self.folder), "--port", str(self.port)]
         for define in self.defines:
             command += ["-D", define]
+        command += self.arguments
         begin = time.monotonic()
         with self.errors.open("a") as errors:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)

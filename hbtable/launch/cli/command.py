@@ -64,6 +64,7 @@ def version() -> None:
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML); see conf/hbtable.toml.")
 @click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
 @click.option("--insecure", is_flag=True, help=cluster_commands.INSECURE_HELP)
+@click.option("--servers", metavar="N", help="Server processes behind the one port; auto: a core each. Default: 1.")
 @switches
 def start(
     data: str | None,
@@ -72,13 +73,20 @@ def start(
     config_path: str | None,
     define: tuple[str, ...],
     insecure: bool,
+    servers: str | None,
 ) -> None:
     """Starts a durable server in the foreground; SIGTERM or Ctrl-C drains and stops it."""
     from hbtable.launch import serve
-    from hbtable.launch.config.sections import read_configuration
+    from hbtable.launch.config.sections import ServerOptions, read_configuration
 
     configuration = read_configuration(config_path, os.environ, define)
-    sys.exit(serve.run(configuration, data, host, port, insecure=insecure))
+    if servers is None:
+        sys.exit(serve.run(configuration, data, host, port, insecure=insecure))
+    from hbtable.launch.servers import launcher
+
+    options = configuration.options("server", ServerOptions).overridden(data, host, port)
+    count = launcher.server_count(servers)
+    sys.exit(launcher.run(configuration, options, count, config_path, define, insecure))
 
 
 @main.command()

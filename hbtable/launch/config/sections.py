@@ -39,6 +39,10 @@ class ServerOptions:
     """Port of /metrics, /livez, /readyz and /slow, on the same address. 0: none. With auth.enabled /metrics and
     /slow are for users."""
 
+    def overridden(self, data: str | None, host: str | None, port: int | None) -> "ServerOptions":
+        """With what the command line said; None: nothing."""
+        return ServerOptions(data or self.data, host or self.host, self.port if port is None else port, self.http_port)
+
     def folder(self, environment: Mapping[str, str]) -> str:
         if self.data:
             return os.path.abspath(os.path.expanduser(self.data))
@@ -107,6 +111,11 @@ def tabletserver_options(configuration: Configuration) -> TabletServerOptions:
         tablet=configuration.options("tablet", TabletOptions),
         maintenance=configuration.options("maintenance", MaintenanceOptions),
     )
+
+
+def servers_options(configuration: Configuration) -> TabletServerOptions:
+    """Options of one of several tablet servers of the same data folder."""
+    return replace(tabletserver_options(configuration), shares_folder=True)
 
 
 def normalizer_options(configuration: Configuration) -> NormalizerOptions:

@@ -1,0 +1,94 @@
+"""Connections of a server process, all of which the launcher hands over: those of clients, which it accepted, and those
+between the roles, which it makes when one asks for another.
+
+Messages on the Handover (runtime.handed_sockets), words with a space between them; * comes with a connection:
+
+    from the launcher   client HOST PORT *      role SERIAL *      connected NUMBER *      absent NUMBER
+    to the launcher     ready                   connect NUMBER SERIAL
+
+SERIAL is the number of a process, 0 the launcher's. An address between roles is "process:SERIAL".
+"""
+
+from typing import Final, final
+
+from hbtable.errors import Unavailable
+from hbtable.runtime.handed_sockets import Handed, HandedListener, Handover, connected
+from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.sockets import Socket
+from hbtable.runtime.supervision import spawn_counted
+from hbtable.switches import switches
+
+PROCESS: Final = "process"
+LAUNCHER: Final = 0
+READY: Final = b"ready"
+
+
+def address_of(serial: int) -> str:
+    """An address as rpc.connections understands it."""
+    return f"{PROCESS}:{serial}"
+
+
+@final
+class _Asked:
+    """A connection that was asked for. `descriptor` -1: there is no such process."""
+
+    __slots__ = ("descriptor", "done")
+
+    def __init__(self, done: Event) -> None:
+        self.done = done
+        self.descriptor = -1
+
+
+@final
+class HandedConnections:
+    """Takes what the launcher hands over. `clients`, `roles`: where connections of that kind go, once they are there;
+    start() comes after them."""
+
+    clients: HandedListener
+    roles: HandedListener
+
+    def __init__(self, runtime: Runtime, handover: Handover) -> None:
+        self._runtime = runtime
+        self._handover = handover
+        self._asked: dict[int, _Asked] = {}
+        self._number = 0
+
+    def start(self) -> None:
+        spawn_counted(self._runtime, self._take, name="handed connections")
+
+    def say_ready(self) -> None:
+        """Clients may come from now on."""
+        self._handover.give(READY)
+
+    @switches
+    def connect(self, host: str, port: int, timeout_seconds: float) -> Socket:
+        """As runtime.sockets.connect, of an address_of()."""
+        self._number = number = self._number + 1
+        asked = self._asked[number] = _Asked(self._runtime.event())
+        try:
+            if self._handover.give(b"connect %d %d" % (number, port)):
+                asked.done.wait(timeout_seconds)
+        finally:
+            del self._asked[number]
+        if asked.descriptor < 0:
+            raise Unavailable(f"{host}:{port} cannot be reached: there is no such process any more")
+        return connected(asked.descriptor)
+
+    @switches
+    def _take(self) -> None:
+        while (handed := self._handover.take()) is not None:
+            self._sort(handed)
+
+    def _sort(self, handed: Handed) -> None:
+        word, *rest = handed.message.decode().split(" ")
+        if word == "client":
+            self.clients.take(handed.descriptor, (rest[0], int(rest[1])))
+        elif word == "role":
+            self.roles.take(handed.descriptor, (PROCESS, int(rest[0])))
+        else:
+            asked = self._asked.get(int(rest[0]))
+            if asked is not None:
+                asked.descriptor = handed.descriptor
+                asked.done.set()
+            elif handed.descriptor >= 0:
+                connected(handed.descriptor).close()  # it came too late

@@ -1,0 +1,151 @@
+"""`hbtable start --servers N`: a cluster in one folder and behind one port, whose processes die."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import happybase
+import pytest
+
+import hbtable
+from tests.harness.server import ServerProcess
+from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
+from tests.harness.waiting import SOON_SECONDS, eventually
+
+TABLES = [b"first", b"second", b"third", b"fourth"]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    server = ServerProcess(tmp_path / "data", ["tablet.memtable_bytes=1 MiB"])
+    server.arguments = ["--servers", "2"]
+    with server:
+        yield server
+        pids = server_pids(server) if server.process is not None and server.process.poll() is None else []
+        for pid in pids:
+            if is_server(pid):
+                os.kill(pid, signal.SIGCONT)
+    await_end(pids)
+
+
+def make_tables(server: ServerProcess) -> None:
+    connection = server.connect()
+    for name in TABLES:
+        connection.create_table(name.decode(), {"f": {}})
+    connection.close()
+
+
+def put(server: ServerProcess, of: str) -> None:
+    """A row into each table, by a connection of its own each, so that each process gets some."""
+    for name in TABLES:
+        connection = server.connect()
+        connection.table(name).put(of.encode(), {b"f:of": name})
+        connection.close()
+
+
+def rows(connection: happybase.Connection) -> dict[bytes, list[bytes]]:
+    return {name: [row for row, _ in connection.table(name).scan()] for name in TABLES}
+
+
+def hosts(connection: happybase.Connection) -> set[bytes]:
+    return {region["server_name"] for name in TABLES for region in connection.table(name).regions()}
+
+
+def test_every_process_answers_for_all_tables_and_each_has_some(server: ServerProcess) -> None:
+    make_tables(server)
+    put(server, "a")
+    for _ in range(3):
+        connection = server.connect()
+        assert rows(connection) == {name: [b"a"] for name in TABLES}
+        connection.close()
+    assert len(server_pids(server)) == 2
+
+
+def test_the_folder_goes_to_one_server_to_three_to_a_program_and_back(server: ServerProcess, tmp_path: Path) -> None:
+    make_tables(server)
+    for arguments in ([], ["--servers", "3"], ["--servers", "1"], ["--servers", "auto"], []):
+        put(server, f"before {len(arguments)}")
+        assert server.stop() == 0
+        server.arguments = arguments
+        server.start()
+    server.stop()
+    checked = subprocess.run(
+        [sys.executable, "-m", "hbtable", "check", str(server.folder)], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+    with hbtable.open(str(server.folder)) as database:
+        for name in TABLES:
+            assert [row for row, _ in database.table(name.decode()).scan()] == [b"before 0", b"before 2"]
+
+
+def test_a_process_that_is_killed_is_replaced_and_its_rows_are_served(server: ServerProcess) -> None:
+    make_tables(server)
+    before = server_pids(server)
+    for number, pid in enumerate(before):
+        put(server, f"row {number}")
+        kill_servers([pid])
+        await_end([pid])  # what is handed to it before is reset, as by any server that dies
+        connection = server.connect()
+        expected = [b"row %d" % one for one in range(number + 1)]
+        assert rows(connection) == dict.fromkeys(TABLES, expected)
+        connection.close()
+        eventually(lambda: len(server_pids(server)) == 2, SOON_SECONDS, "another process to take its place")
+    assert not set(before) & set(server_pids(server))
+    assert server.stop() == 0
+
+
+def test_of_a_launcher_that_is_killed_no_process_lives_on_not_even_a_stopped_one(server: ServerProcess) -> None:
+    make_tables(server)
+    put(server, "a")
+    pids = server_pids(server)
+    os.kill(pids[0], signal.SIGSTOP)
+    server.kill()
+    server.start()  # waits for the kernel, which ends them
+    assert not any(map(is_server, pids))
+    connection = server.connect()
+    assert rows(connection) == {name: [b"a"] for name in TABLES}
+    connection.close()
+
+
+def test_while_any_process_of_it_lives_nobody_else_has_the_folder(server: ServerProcess) -> None:
+    """The lock is the processes', too: without it a new start could begin before a stopped one of them is gone."""
+    second = subprocess.run(
+        [sys.executable, "-m", "hbtable", "start", "--data", str(server.folder), "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert f"in use by process {server.process.pid}" in second.stderr  # type: ignore[union-attr]
+    with pytest.raises(hbtable.HbtableError, match="in use"):
+        hbtable.open(str(server.folder))
+
+
+@pytest.mark.slow
+def test_a_process_that_is_stopped_is_killed_and_never_writes_again(server: ServerProcess) -> None:
+    make_tables(server)
+    put(server, "a")
+    pids = server_pids(server)
+    os.kill(pids[0], signal.SIGSTOP)
+    eventually(lambda: not is_server(pids[0]), SOON_SECONDS, "the stopped process to be killed")
+    eventually(lambda: len(server_pids(server)) == 2, SOON_SECONDS, "another one to take its place")
+    put(server, "b")
+    connection = server.connect()
+    assert rows(connection) == {name: [b"a", b"b"] for name in TABLES}
+    connection.close()
+
+
+def test_a_count_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    for wrong in ("0", "65", "two", "-1", ""):
+        refused = subprocess.run(
+            [sys.executable, "-m", "hbtable", "start", "--data", str(tmp_path / "data"), f"--servers={wrong}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert refused.returncode == 2
+        assert "a number from 1 to 64 is due, or auto" in refused.stderr
+    assert not (tmp_path / "data").exists()
