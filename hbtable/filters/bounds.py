@@ -29,7 +29,7 @@ def _range_of(expression: ex.Expression, is_reversed: bool) -> RowRange | None:
     if isinstance(expression, ex.InclusiveStop):
         return RowRange(expression.row) if is_reversed else RowRange(b"", successor(expression.row))
     if isinstance(expression, ex.RowKey):
-        return _of_comparison(expression.comparison)
+        return comparison_range(expression.comparison)
     return None
 
 
@@ -46,7 +46,8 @@ def _hull(ranges: list[RowRange | None]) -> RowRange | None:
     return RowRange(start, stop)
 
 
-def _of_comparison(comparison: ex.Comparison) -> RowRange | None:
+def comparison_range(comparison: ex.Comparison) -> RowRange | None:
+    """The values that pass, or a range around them; None: no bound is known."""
     value, operator = comparison.value, comparison.operator
     if comparison.kind == "binary":
         after = successor(value)

@@ -41,6 +41,9 @@ class FirstKeyOnlyNode(FilterNode):
         self._found = True
         return INCLUDE
 
+    def is_done_with_row(self) -> bool:
+        return self._found
+
 
 @final
 class ColumnPrefixNode(FilterNode):
@@ -75,6 +78,9 @@ class ColumnCountGetNode(FilterNode):
         self._count += 1
         return INCLUDE_NEXT_COLUMN if self._count <= self._limit else NEXT_COLUMN
 
+    def is_done_with_row(self) -> bool:
+        return self._count >= self._limit
+
 
 @final
 class ColumnPaginationNode(FilterNode):
@@ -96,6 +102,9 @@ class ColumnPaginationNode(FilterNode):
             return NEXT_FAMILY
         self._count = count + 1
         return NEXT_COLUMN if count < self._offset else INCLUDE_NEXT_COLUMN
+
+    def is_done_with_row(self) -> bool:
+        return self._count >= self._end
 
 
 @final

@@ -14,6 +14,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.filters import cell_filters as cells_
 from hbtable.filters import expression as ex
 from hbtable.filters import row_filters as rows_
+from hbtable.filters.column_bounds import Spans, column_bounds
 from hbtable.filters.comparators import test_of
 from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, FilterNode
@@ -60,7 +61,9 @@ class RowFilter:
 
     __slots__ = (
         "_cellwise",
+        "_expression",
         "_mid_row_end",
+        "_part_row",
         "_pause",
         "_place",
         "_root",
@@ -73,6 +76,9 @@ class RowFilter:
 
     def __init__(self, root: FilterNode, expression: ex.Expression, searches: Searches, pause: Pause) -> None:
         self._root = root
+        self._expression = expression
+        self._part_row = b""
+        """The row of the last part."""
         self.searches = searches
         self._pause = pause
         self._weight = _weight(expression)
@@ -115,11 +121,27 @@ class RowFilter:
     @switches
     def part(self, row: bytes, cells: list[Cell], max_versions: int) -> list[Cell]:
         """As apply(), of a long row that comes in parts: those that pass as far as can be told before its end()."""
+        self._part_row = row
         if self.searches.may_ask:
             self.searches.ahead([(row, cells)])
         if not self._cellwise:
             return cells  # needs_versions is False: there are no more than `max_versions`
         return self._kept(cells, max_versions, in_parts=True)
+
+    def column_bounds(self) -> list[Spans]:
+        """Cells that lie within no span of one of these need not be shown."""
+        return column_bounds(self._expression)
+
+    def ends_row(self, row: bytes) -> bool:
+        """The parts of the row that were shown so far are all that matters of it."""
+        if row != self._part_row:
+            return False
+        return self._root.is_done_with_row() or (self._mid_row_end and self._root.is_finished())
+
+    def ends_family(self, row: bytes, family: bytes) -> bool:
+        """The same of that family in it, in which the last cell was."""
+        column, _, step = self._place
+        return row == self._part_row and step == NEXT_FAMILY and column.startswith(family + b":")
 
     def end(self, kept: list[Cell]) -> list[Cell]:
         """The row stage, for what is left of the row."""

@@ -8,6 +8,7 @@
     sift(cells)         the row stage, only for rows that kept cells: takes cells away
     rejects_row()       the row stage's verdict
     is_finished()       no later row can pass
+    is_done_with_row()  no later cell of this row can
 
 Codes say whether the cell is kept (bit 0) and what need not be shown any more (bits 1 and 2): nothing, the rest of the
 column, or the rest of the family in this row. HBase's NEXT_ROW means the last: it ends one store.
@@ -60,6 +61,10 @@ class FilterNode(Protocol):
         return False
 
     def is_finished(self) -> bool:
+        return False
+
+    def is_done_with_row(self) -> bool:
+        """No later cell of the row is kept or changes anything, where this is the whole filter."""
         return False
 
     def save(self, out: bytearray) -> None:

@@ -29,18 +29,35 @@ _LONGEST: Final = 512
 Open = Callable[[bytes, bytes], Iterator[Pair]]
 """The pairs from one key on, up to another."""
 
+Seek = Callable[[list[Pair]], bytes | None]
+"""The key at which to read on behind a long list, None: at the next one."""
+
 Take = Callable[[Iterator[Pair], int], list[Pair]]
 """The next pairs, at most so many; none when they have ended."""
 
 
 @switches
 def skipping_settled(
-    pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection, size: int, take: Take
+    pairs: Iterator[Pair],
+    open_pairs: Open,
+    stop: bytes,
+    selection: ColumnSelection,
+    size: int,
+    take: Take,
+    seek: Seek | None = None,
 ) -> Iterator[list[Pair]]:
     """`pairs`, which `open_pairs` gave up to `stop`, in lists that begin with `size` and grow up to 512, without most
-    of what no read can see. `take` makes the lists (tablet.portions)."""
+    of what no read can see, and where `seek` says so without what this one does not ask for. `take` makes the lists
+    (tablet.portions)."""
+    first = size
     while chunk := take(pairs, size):
         yield chunk
+        target = seek(chunk) if seek is not None else None
+        if target is not None:
+            if stop and target >= stop:
+                return
+            pairs, size = open_pairs(target, stop), first
+            continue
         if len(chunk) >= _LONG:
             pairs = behind(chunk, pairs, open_pairs, stop, selection)
         if size < _LONGEST:

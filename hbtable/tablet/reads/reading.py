@@ -154,6 +154,7 @@ def _page_of_rows(
     damage: DataDamaged | None = None
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, request.spec, row_filter, request.family_times)
+        snapshot.row_filter = row_filter
         try:
             asks = row_filter is not None and row_filter.searches.may_ask
             if row_filter is not None and asks:
@@ -240,7 +241,7 @@ def _cells(
                 lists = (seen,)
             long_row = take_part = row_filter = None
             if type(lists) is not tuple:
-                row_filter = sieve() if sieve is not None else None
+                row_filter = snapshot.row_filter = sieve() if sieve is not None else None
                 if row_filter is not None and row_filter.skips_row(row):
                     return []
                 environment = state.environment

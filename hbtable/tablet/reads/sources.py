@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair, row_prefix
+from hbtable.filters.evaluate import RowFilter
 from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
 from hbtable.model.read import ScanRequest
@@ -20,6 +21,7 @@ from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.portions import Portions
 from hbtable.tablet.reads.column_selection import ColumnSelection, Tails
 from hbtable.tablet.reads.hot_columns import behind, skipping_settled
+from hbtable.tablet.reads.seeking import SOUGHT_AFTER, ColumnSeeker
 from hbtable.tablet.version import LoadedFile, Stack, Version
 
 _FEW: Final = 64
@@ -52,7 +54,9 @@ def keeping_blocks(request: ScanRequest, layout: LocalityGroupLayout) -> Callabl
 class ReadSnapshot:
     """A version as one read sees it. Hears of the blocks that are read for it (sstable.reader.Meter)."""
 
-    __slots__ = ("_portions", "_selection", "_sequence", "_stacks", "_tails", "_tally", "version")
+    __slots__ = (
+        "_portions", "_seeker", "_selection", "_sequence", "_stacks", "_tails", "_tally", "row_filter", "version",
+    )  # fmt: skip
 
     def __init__(self, version: Version, sequence: int, selection: ColumnSelection, tally: Tally) -> None:
         self.version = version
@@ -67,6 +71,9 @@ class ReadSnapshot:
         self._tails = tails
         self._portions: Portions | None = None
         """As soon as what is read may be large."""
+        self.row_filter: RowFilter | None = None
+        """The filter that sees what is read, if any: cells that it does not care about may be left out."""
+        self._seeker: ColumnSeeker | None = None
 
     def several_blocks(self) -> None:
         if self._portions is None:
@@ -104,7 +111,8 @@ class ReadSnapshot:
             return merge(self._row_sources(prefix, start, stop, cache_blocks))
 
         pairs = behind(first, pairs, reopen, stop, self._selection)
-        return chain((first,), self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW, self._list)))
+        lists = skipping_settled(pairs, reopen, stop, self._selection, _FEW, self._list, self._target)
+        return chain((first,), self._counted(lists))
 
     @switches
     def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
@@ -114,9 +122,21 @@ class ReadSnapshot:
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return self.range(start, stop, cache)
 
+        pairs = reopen(start, stop)
         return self._counted(
-            skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST, self._list)
+            skipping_settled(pairs, reopen, stop, self._selection, _FIRST_LIST, self._list, self._target)
         )
+
+    def _target(self, pairs: list[Pair]) -> bytes | None:
+        """The key at which to read on behind a list, None: at the next one."""
+        if len(pairs) < SOUGHT_AFTER and not (self._portions is not None and self._portions.was_cut):
+            return None
+        columns = self._selection.columns
+        if columns is None and self.row_filter is None:
+            return None
+        if self._seeker is None or self._seeker.row_filter is not self.row_filter:
+            self._seeker = ColumnSeeker(columns, self.row_filter)
+        return self._seeker.target(pairs)
 
     @switches
     def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
