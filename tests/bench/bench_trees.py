@@ -6,10 +6,11 @@
 Each tree's server runs at once, with the Python that runs this. One client sends messages that were made beforehand
 and only counts the bytes of the answers, so that it leaves the processors to the servers. In each turn every server
 gets the same operations, in an order that changes from turn to turn. What counts is the processor time of the
-server's process, in us for an operation (a row, of batches and scans): the median over the turns, and the median of
-the ratios within turns to the first tree. Time that the same machine gives to others does not count, but it warms
-and cools caches: servers of one tree differ by up to 3 in a hundred, which `python -m tests.bench.bench_trees . .`
-shows. What worker processes add (flushes, compactions) is printed as a mean, because it comes in lumps.
+server's process, in us for an operation (a row, of batches and scans; a cell, of batches of rows of ten columns): the
+median over the turns, and the median of the ratios within turns to the first tree. Time that the same machine gives to
+others does not count, but it warms and cools caches: servers of one tree differ by up to 3 in a hundred, which
+`python -m tests.bench.bench_trees . .` shows. What worker processes add (flushes, compactions)
+is printed as a mean, because it comes in lumps.
 """
 
 import argparse
@@ -39,6 +40,8 @@ IDL = thriftpy2.load(
 )
 ROWS = 20_000
 PAGE = 1000
+COLUMNS = 10
+"""Of each row in a wide batch."""
 TABLE = b"written"
 READ = b"read"
 IN_MEMORY = b"memory"
@@ -158,6 +161,14 @@ class Workloads:
         ]
         return message("mutateRows", tableName=table, rowBatches=batches, attributes={})
 
+    def wide_batch(self, rows: list[bytes]) -> bytes:
+        columns = [b"f:column%d" % number for number in range(COLUMNS)]
+        batches = [
+            IDL.BatchMutation(row=row, mutations=[IDL.Mutation(column=one, value=self.value()) for one in columns])
+            for row in rows
+        ]
+        return message("mutateRows", tableName=TABLE, rowBatches=batches, attributes={})
+
     def put(self, row: bytes) -> bytes:
         mutations = [IDL.Mutation(column=b"f:q", value=self.value())]
         return message("mutateRow", tableName=TABLE, row=row, mutations=mutations, attributes={})
@@ -190,12 +201,18 @@ class Workloads:
             "sequential-get": (500, lambda number: self.get(READ, key(number))),
             "memory-get": (500, lambda _: self.get(IN_MEMORY, self.row())),
             "increment": (500, lambda number: self.increment(key(number % 10))),
+            "wide-batch": (
+                5,
+                lambda number: self.wide_batch(
+                    [key((number * PAGE + n) % ROWS) for n in range(0, PAGE, COLUMNS)],
+                ),
+            ),
             "batch": (5, lambda number: self.batch(TABLE, [key((number * PAGE + n) % ROWS) for n in range(PAGE)])),
         }[name]
         messages = self.made(name, make, count)
         for request in messages:
             server.call(name, request)
-        return count * (PAGE if name == "batch" else 1)
+        return count * (PAGE if name.endswith("batch") else 1)
 
     def scan(self, server: Server, table: bytes, page: int) -> int:
         scan = IDL.TScan(startRow=key(0), stopRow=key(ROWS), caching=page)
@@ -226,6 +243,7 @@ NAMES = (
     "put",
     "random-put",
     "batch",
+    "wide-batch",
     "get",
     "sequential-get",
     "memory-get",

@@ -43,6 +43,7 @@ from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
 from hbtable.tablet.writes.prepared import prepared_memtable
 from hbtable.tablet.writes.put_pairs import pairs_of_puts
+from hbtable.tablet.writes.row_puts import RowPuts
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
@@ -75,6 +76,7 @@ class WriteBuilder:
         "_max_cell_bytes",
         "_max_row_bytes",
         "_range",
+        "_row_puts",
         "_tablet_id",
         "_tally",
     )
@@ -99,14 +101,13 @@ class WriteBuilder:
         self._max_cell_bytes = max_cell_bytes
         self._counted_bytes = min(max_cell_bytes, _LARGE_CELL_BYTES)
         self._max_row_bytes = max_row_bytes
+        self._row_puts = RowPuts(layout.writable, self._counted_bytes)
 
     def build(self, mutations: Sequence[RowMutation], sequence: int) -> CheckedWrite:
         """The first mutation gets `sequence`, each later one the next. StaleLocation, NoSuchFamily, LimitExceeded,
         InvalidRequest, NeedsNewest, IsHeavy: nothing happened. Hot."""
-        layout = self._layout
-        places = layout.writable
-        start, stop = self._range
-        clock = self._clock
+        layout, clock = self._layout, self._clock
+        places, (start, stop) = layout.writable, self._range
         now = clock.tick()
         longest, counted = self._max_row_bytes, self._counted_bytes
         tablet_id, generation = self._tablet_id, self._generation
@@ -116,8 +117,7 @@ class WriteBuilder:
         known_family = known_qualifier = middle = b""
         sequence -= 1
         for mutation in mutations:
-            row = mutation.row
-            operations = mutation.operations
+            row, operations = mutation.row, mutation.operations
             if type(row) is not bytes or not row or len(row) > longest or row < start or (stop and row >= stop):
                 raise self._refused_row(row)
             if len(operations) == 1:
@@ -151,15 +151,16 @@ class WriteBuilder:
             elif not operations:
                 continue
             sequence += 1
-            pairs, row_time, large_bytes = self._any(mutation, operations, now, sequence, by_stack, large_bytes)
+            pairs, row_time, large_bytes = self._row(mutation, now, sequence, by_stack, large_bytes)
             time = max(time, row_time)
             if not mutation.skip_log:
                 logged += 1
                 records.append(encode_record(tablet_id, generation, sequence, row_time, pairs))
         if time > clock.highest:
             clock.highest = time
-        rows = frozenset([mutation.row for mutation in mutations])
-        return CheckedWrite(layout, rows, by_stack, records, logged, sequence, time)
+        return CheckedWrite(
+            layout, frozenset([mutation.row for mutation in mutations]), by_stack, records, logged, sequence, time
+        )
 
     def build_puts(self, puts: PutBatch, sequence: int) -> CheckedWrite | None:
         """As build(), of puts in columns. None: build() has to, because one is not the common put or is to be refused,
@@ -218,6 +219,16 @@ class WriteBuilder:
         if records:
             records = [join(records)]
         return CheckedWrite(self._layout, rows, by_stack, records, logged, sequence, time, checksums, prepared)
+
+    def _row(
+        self, mutation: RowMutation, now: int, sequence: int, by_stack: list[list[Pair]], large_bytes: int
+    ) -> tuple[list[Pair], int, int]:
+        """As _any(), of operations that are not very many. Hot."""
+        if not self._clock.rows_ahead:
+            puts = self._row_puts.add(mutation, now, sequence, by_stack)
+            if puts is not None:
+                return *puts, large_bytes
+        return self._any(mutation, mutation.operations, now, sequence, by_stack, large_bytes)
 
     @switches_if_given
     def _any(
