@@ -14,7 +14,7 @@ Spans = list[tuple[bytes, bytes]]
 
 _MOST_SPANS: Final = 1000
 """More are not looked at: they are chosen by strangers, and sorted in one stretch."""
-_FORGETFUL: Final = (
+FORGETFUL: Final = (
     ex.KeyOnly, ex.Prefix, ex.InclusiveStop, ex.RowKey, ex.Page, ex.Timestamps, ex.Family, ex.Qualifier, ex.Value,
     ex.ColumnRange, ex.ColumnPrefix,
 )  # fmt: skip
@@ -29,7 +29,7 @@ def column_bounds(expression: ex.Expression) -> list[Spans]:
             spans = _spans_of(member)
             if spans is not None:
                 found.append(spans)
-            if not isinstance(member, _FORGETFUL):
+            if not isinstance(member, FORGETFUL):
                 break
         return found
     spans = _spans_of(expression)

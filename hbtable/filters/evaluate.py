@@ -14,7 +14,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.filters import cell_filters as cells_
 from hbtable.filters import expression as ex
 from hbtable.filters import row_filters as rows_
-from hbtable.filters.column_bounds import Spans, column_bounds
+from hbtable.filters.column_bounds import FORGETFUL, Spans, column_bounds
 from hbtable.filters.comparators import test_of
 from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, FilterNode
@@ -70,6 +70,7 @@ class RowFilter:
         "_transforms",
         "_weight",
         "_work",
+        "is_forgetful",
         "needs_versions",
         "searches",
     )
@@ -87,6 +88,9 @@ class RowFilter:
         self._cellwise = _holds(expression, lambda leaf: not isinstance(leaf, _ROWWISE))
         self._transforms = _holds(expression, lambda leaf: isinstance(leaf, ex.KeyOnly))
         self._mid_row_end = _holds(expression, lambda leaf: isinstance(leaf, ex.While))
+        self.is_forgetful = not _holds(expression, _remembers_cells)
+        """Within a row it depends on no cell that was shown before, but for the versions of a column, and keeps what
+        passes whatever follows: apply() may begin with any column of a row that skips_row() lets pass."""
         self.needs_versions = _holds(expression, _minds_versions)
         """False: only the newest version of a column can matter, so `max_versions` of them are enough for apply()."""
 
@@ -302,6 +306,10 @@ def _weight(expression: ex.Expression) -> int:
         case ex.ColumnPrefix(prefixes):
             return 1 + len(prefixes) // _PREFIXES_PER_WORK
     return 1
+
+
+def _remembers_cells(expression: ex.Expression) -> bool:
+    return isinstance(expression, ex.Page) or not isinstance(expression, (*FORGETFUL, ex.All, ex.AnyOf))
 
 
 def _minds_versions(expression: ex.Expression) -> bool:

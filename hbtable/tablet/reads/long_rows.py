@@ -41,14 +41,20 @@ class LongRow(list[Cell]):
         return False
 
 
+class LongRowAhead(Exception):
+    """A row is too long to be put together, and need not be."""
+
+
 @final
 class WholeRows:
     """Long rows of a scan put together again, for who must have them whole (reverse.PartTaker)."""
 
-    __slots__ = ("_limit_bytes", "_ready", "_row", "ended")
+    __slots__ = ("_limit_bytes", "_may_stream", "_ready", "_row", "ended")
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, may_stream: bool) -> None:
+        """`may_stream`: LongRowAhead takes the place of LimitExceeded."""
         self.ended = False
+        self._may_stream = may_stream
         self._limit_bytes = limit_bytes
         self._row = self._begin()
         self._ready: list[Row] = []
@@ -58,7 +64,9 @@ class WholeRows:
 
     @switches
     def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
-        """LimitExceeded."""
+        """LimitExceeded, LongRowAhead."""
+        if self._may_stream and self._row.size_bytes + bytes_of(row, cells) > self._limit_bytes:
+            raise LongRowAhead
         self._row.take(row, cells, is_last)
         if is_last:
             if self._row:

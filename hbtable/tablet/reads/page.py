@@ -2,11 +2,11 @@
 
 Going on: forward after a row at its successor; reversed there is no greatest smaller row, so the position names the
 row itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it names the last cell given out, and
-counts them. Behind a filter, and in raw scans, it only counts, and carries the filter's state of before the row: the
-row is read and filtered again for its next piece.
+counts them. Behind a filter that remembers something within a row, and in raw scans, it only counts, and carries the
+filter's state of before the row: the row is read and filtered again for its next piece.
 
 A long row comes in parts (merge.visibility.TakePart): its pieces are given out as soon as they are there, unless a
-filter has still to see the rest. A row that must be given whole, or that a filter keeps, has a limit in bytes.
+filter has still to see the rest. A row that must be given whole, or that such a filter keeps, has a limit in bytes.
 """
 
 from typing import Final, final
@@ -76,6 +76,7 @@ class PageBuilder:
         "_row_bytes",
         "_skip_cells",
         "_skip_row",
+        "_streams",
         "_unfinished",
         "bytes_used",
         "ended",
@@ -104,16 +105,23 @@ class PageBuilder:
         position = request.position
         self._skip_row = position.row if position is not None and position.cells_done else None
         self._skip_cells = position.cells_done if position is not None else 0
-        self._names_cells = row_filter is None and not request.spec.raw
+        self._streams = row_filter is None or row_filter.is_forgetful
+        """Cells of a row may be given out before the rest of it is there."""
+        self._names_cells = self._streams and not request.spec.raw
         self.resumption: Resumption | None = None
         """The position inside a row at which the page begins, by the name of a cell; None: it begins with a row, or
         counts cells."""
         if self._names_cells and position is not None and position.column:
-            self.resumption = Resumption(position)
+            self.resumption = Resumption(position, is_filtered=row_filter is not None)
         self._last_row: bytes | None = None
         self._reached: bytes | None = None
         self._unfinished: ScanPosition | None = None
         self._long_row: _LongRow | None = None
+
+    @property
+    def gives_parts(self) -> bool:
+        """A row is given out as it comes, however long it is."""
+        return self._streams and self._piece > 0
 
     def is_finished(self) -> bool:
         """The filter lets no later row pass."""
@@ -213,13 +221,15 @@ class PageBuilder:
             is_dropped = row_filter is not None and row_filter.skips_row(row)
             self.scanned += 1
             long_row = self._long_row = _LongRow(row, state, is_dropped, *self._begun(row))
-        if self.resumption is not None:
-            cells = self.resumption.rest(row, cells)
         if not long_row.is_dropped:
-            long_row.add(cells if row_filter is None else row_filter.part(row, cells, self._max_versions))
-            if row_filter is None and self._give_pieces(long_row):
+            if row_filter is not None:
+                cells = row_filter.part(row, cells, self._max_versions)
+            if self.resumption is not None:
+                cells = self.resumption.rest(row, cells)
+            long_row.add(cells)
+            if self._streams and self._give_pieces(long_row):
                 return True
-            if long_row.size_bytes > self._row_bytes and (row_filter is not None or not self._piece):
+            if long_row.size_bytes > self._row_bytes and not self.gives_parts:
                 return self._refuse(long_row)
         return is_last and self._end(long_row)
 
@@ -312,7 +322,7 @@ class PageBuilder:
                 self.scanned += 1
                 self._skip_row = long_row.row
             if self.resumption is not None:
-                self.resumption = Resumption(self.resumption.position)
+                self.resumption = Resumption(self.resumption.position, is_filtered=self._filter is not None)
 
     # ------------------------------------------------------------ the page
 

@@ -30,7 +30,7 @@ from hbtable.model.values import LARGEST_I64, check_bytes
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
-from hbtable.tablet.reads.long_rows import LongRow, WholeRows, rows_too_large
+from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
 from hbtable.tablet.reads.plain_pages import plain_page
@@ -152,14 +152,15 @@ def _page_of_rows(
 ) -> ScanPage:
     exhausted = True
     damage: DataDamaged | None = None
+    asks = row_filter is not None and row_filter.searches.may_ask and page.resumption is None
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, request.spec, row_filter, request.family_times)
         snapshot.row_filter = row_filter
         try:
-            asks = row_filter is not None and row_filter.searches.may_ask
             if row_filter is not None and asks:
                 # Rows are read ahead of the page: none of them may come to it in parts before its turn.
-                whole = WholeRows(request.spec.max_bytes)
+                most = request.max_bytes if page.gives_parts else request.spec.max_bytes
+                whole = WholeRows(most, page.gives_parts)
                 found = whole.rows(_rows(state, request, bounds, snapshot, selection, pacer, limit, page, whole))
                 found = looking_ahead(found, row_filter.searches)
             else:
@@ -169,6 +170,8 @@ def _page_of_rows(
                 exhausted = False
                 page.reach(limit.reached)
             break
+        except LongRowAhead:
+            asks, bounds = False, _rest(bounds, page.last_row, request.reversed)
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
             if page.interrupt():

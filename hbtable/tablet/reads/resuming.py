@@ -2,7 +2,8 @@
 
 The position names the last cell given out. What follows it in its column are the older versions, then come the other
 columns; before all of that the family's own delete markers have to be known. Where sequence or minimum versions decide,
-and at the empty qualifier, the column is read again from its newest version; what was given is left out by its time.
+at the empty qualifier, and for a filter, which counts versions, the column is read again from its newest version; what
+was given is left out by its time.
 
 Pieces of one row may show it at different moments, as rows of one scan do: of a column that is deleted in between,
 older versions may still come if the scan stood among them.
@@ -34,10 +35,12 @@ class Seek(NamedTuple):
 class Resumption:
     """Places one page of a scan that begins inside a row."""
 
-    __slots__ = ("_is_behind", "_left", "position")
+    __slots__ = ("_is_behind", "_is_filtered", "_left", "position")
 
-    def __init__(self, position: ScanPosition) -> None:
+    def __init__(self, position: ScanPosition, is_filtered: bool = False) -> None:
+        """`is_filtered`: rest() is given what a filter keeps."""
         self.position = position
+        self._is_filtered = is_filtered
         self._is_behind = False
         """The column of the position was passed."""
         self._left = _ALL
@@ -58,10 +61,11 @@ class Resumption:
         head = prefix + stored + b"\x00"
         markers = (head + TERMINATOR, head + b"\x00\x02")
         rule = selection.rules[stored]
-        left = min(rule.max_versions, selection.max_versions) - position.versions
+        asked = selection.spec.max_versions if self._is_filtered else selection.max_versions
+        left = min(rule.max_versions, asked) - position.versions
         if left <= 0 or not position.timestamp:
             return Seek(column[:-1] + b"\x02", stop, markers)
-        if rule.new_version_behavior or rule.min_versions:
+        if rule.new_version_behavior or rule.min_versions or self._is_filtered:
             return Seek(column, stop, markers)
         self._left = left
         return Seek(column + (INVERT - position.timestamp + 1).to_bytes(8, "big"), stop, markers)
