@@ -352,6 +352,7 @@ def test_version_and_config() -> None:
     assert re.fullmatch(
         rf"hbtable {re.escape(hbtable.__version__)}( \(commit [0-9a-f]{{12,}}(-dirty)?\))?\n", run("version").stdout
     )
+    assert run("--version").stdout == run("version").stdout
     done = run("config", "-D", "log.durability=os", env={"HBTABLE_SERVER__PORT": "4711"})
     assert done.returncode == 0
     assert "log.durability = 'os'  (-D log.durability)" in done.stdout

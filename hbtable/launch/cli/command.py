@@ -35,7 +35,17 @@ class _Messages(click.Group):
             sys.exit(1)
 
 
+def _print_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    """`--version`: what `hbtable version` says."""
+    if asked:
+        context.invoke(version)
+        context.exit()
+
+
 @click.group(cls=_Messages, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="As `hbtable version`."
+)
 def main() -> None:
     """Bigtable in Python behind HBase's Thrift interface."""
 
