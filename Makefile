@@ -12,7 +12,7 @@
 #   make bench    rates beside a server that only speaks Thrift
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
-#   make flights | transfer | crash | crash-points | damage | damaged-lives | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | damage | damaged-lives | sim | cluster-sim | fuzz | hostile | handshakes | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
@@ -21,7 +21,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak manual format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile handshakes patterns filter-fuzz difffuzz soak manual format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -151,6 +151,9 @@ fuzz: $(VENV)/.test
 
 hostile: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.hostile --seed $(SEED) $(ARGS)
+
+handshakes: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.handshakes $(ARGS)
 
 soak: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.soak --seed $(SEED) $(ARGS)

@@ -14,7 +14,7 @@ from gevent.socket import create_connection
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.http import HttpOptions, serve_http
-from hbtable.runtime.sockets import Address, Socket, capacity_of, descriptors_for, serve
+from hbtable.runtime.sockets import AcceptRetryingServer, Address, Socket, capacity_of, descriptors_for, serve
 
 HOST = "127.0.0.1"
 
@@ -71,6 +71,29 @@ def test_connections_are_handled_side_by_side() -> None:
         client.close()
     listener.close()
     assert listener.open_connections == 0
+
+
+def test_thousands_that_come_at_once_are_taken_between_the_turns_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, most = [0], [0]
+    take = AcceptRetryingServer.do_read
+
+    def counted(server: AcceptRetryingServer) -> object:
+        found = take(server)
+        taken[0] += found is not None
+        return found
+
+    monkeypatch.setattr(AcceptRetryingServer, "do_read", counted)
+    listener = serve("127.0.0.1", 0, lambda socket, address: None)
+    clients = [standard_socket.create_connection(("127.0.0.1", listener.port)) for _ in range(200)]
+    before = 0
+    while taken[0] < len(clients):
+        gevent.sleep(0)  # the turn of another one
+        most[0] = max(most[0], taken[0] - before)
+        before = taken[0]
+    assert most[0] <= 4
+    for client in clients:
+        client.close()
+    listener.close()
 
 
 def test_a_connection_sends_at_once_and_watches_the_peer() -> None:
