@@ -6,6 +6,7 @@ import pytest
 
 from tests.campaigns.fuzz import in_process, over_sockets
 from tests.campaigns.login_fuzz import logins
+from tests.campaigns.tls_fuzz import over_tls
 
 
 @pytest.mark.integration
@@ -16,6 +17,11 @@ def test_broken_messages_in_process() -> None:
 @pytest.mark.integration
 def test_broken_logins() -> None:
     assert logins(3_000, seed=20061108, loud=False) >= 3_000
+
+
+@pytest.mark.integration
+def test_broken_tls() -> None:
+    assert over_tls(3_000, seed=20061109, loud=False) >= 3_000
 
 
 @pytest.mark.integration
