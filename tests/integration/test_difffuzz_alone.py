@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.campaigns.difffuzz.alphabet import PROFILES
+from tests.campaigns.difffuzz.alphabet import LONG_MAX, PROFILES
 from tests.campaigns.difffuzz.hunt import Hunt, Limits
 from tests.campaigns.difffuzz.own_server import DEFINES, OwnServer
 from tests.campaigns.difffuzz.profiles import random_program
@@ -84,3 +84,22 @@ def test_a_planted_bug_is_found_and_made_small(ports: tuple[int, int], capsys: p
 def test_a_program_is_that_of_its_seed(profile: str) -> None:
     assert random_program("7/1", 100, profile) == random_program("7/1", 100, profile)
     assert random_program("7/1", 100, profile) != random_program("7/2", 100, profile)
+
+
+@pytest.mark.parametrize("profile", ["memory", "ttl", "deep"])
+def test_no_put_with_a_time_to_live_has_the_time_of_another_of_its_cell(profile: str) -> None:
+    """HBase shows the older one again, which is known: KNOWN, "ttl-same-time"."""
+    for seed in range(60):
+        written: dict[tuple[str, str, str], bool] = {}
+        for line in random_program(f"7/{seed}", 100, profile)["lines"]:
+            asked = line["a"]
+            mortal = "_ttl" in (asked.get("attributes") or {})
+            if line["m"] not in ("mutateRowTs", "mutateRowsTs") or asked["timestamp"] in (-1, LONG_MAX):
+                continue
+            of_this_call = set()
+            for batch in asked.get("rowBatches") or [asked]:
+                for mutation in batch["mutations"]:
+                    if not mutation.get("isDelete"):
+                        of_this_call.add((batch["row"], mutation["column"], repr(asked["timestamp"])))
+            assert not any(mortal or written[cell] for cell in of_this_call & written.keys()), line
+            written.update(dict.fromkeys(of_this_call, mortal))

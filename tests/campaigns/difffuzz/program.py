@@ -40,6 +40,7 @@ class Program:
         self.scanners = 0
         self.last_put: dict[tuple[str, str], str] = {}  # (row, column) -> value, for checkAndPut to hit
         self.many_tablets = False
+        self.mortal_puts = 0
         self.whole_families = 0.3  # how often a read asks for a family instead of a column
         self.future = r.random() < 0.5
         self.families = [self.family(name) for name in r.sample(["f", "g", "fa"], r.choice([1, 2, 2, 3]))]

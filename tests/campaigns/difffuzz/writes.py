@@ -72,9 +72,14 @@ def make_mortal(p: Program, arguments: dict[str, Any]) -> None:
     """A time to live that is over at once (small times only), or never."""
     if "ttl-of-a-delete" not in p.known:
         arguments["mutations"] = [one for one in arguments["mutations"] if not one.get("isDelete")] or [put(p)]
-    small = _is_small(arguments.get("timestamp"))
-    if small and "ttl-same-time" not in p.known:
-        arguments["timestamp"] = p.r.randrange(400, 1000)
+    time = arguments.get("timestamp")
+    small = _is_small(time)
+    if "ttl-same-time" not in p.known:  # times of its own
+        p.mortal_puts += 1
+        if small:
+            arguments["timestamp"] = 400 + p.mortal_puts % 600
+        elif isinstance(time, dict):
+            arguments["timestamp"] = {"$base": time["$base"] - 10 * p.mortal_puts}
     expired = small and p.chance(0.5)
     arguments["attributes"] = {"_ttl": long(1000 if expired else 1 << 45)}
 
