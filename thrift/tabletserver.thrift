@@ -200,16 +200,19 @@ service TabletService {
    * they do not know, and show cells that were not asked for. */
   ScanPage scan_with_times(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request,
     4: list<FamilyTimeRange> familyTimes) throws (1: RpcError error),
-  /** Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter. */
+  /** Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter. `checksum`: of
+   * the arguments (model.call_checksums); MemoryDamaged when they have another one when the write is made of them. 0:
+   * nobody took it. */
   i64 increment(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
-    6: i64 amount) throws (1: RpcError error),
-  /** Atomically appends each (family, qualifier, suffix); the new cells in the order asked. */
+    6: i64 amount, 7: optional i64 checksum) throws (1: RpcError error),
+  /** Atomically appends each (family, qualifier, suffix); the new cells in the order asked. `checksum` as of increment.
+   * */
   list<Cell> append(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: list<AppendValue> values,
-    5: i64 ttlMillis) throws (1: RpcError error),
+    5: i64 ttlMillis, 6: optional i64 checksum) throws (1: RpcError error),
   /** Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing or empty
-   * cell. */
+   * cell. `checksum` as of increment, without the mutation, which has its own. */
   bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
-    6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error),
+    6: optional binary expected, 7: RowMutation mutation, 8: optional i64 checksum) throws (1: RpcError error),
   /** Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was
    * written before and whose time is not later than `timestamp` is gone on return, durably; SERVER_TIME: than any time
    * that the tablet assigned. Writes that come after it stay, whatever their times are. Older releases do not know the
@@ -230,14 +233,14 @@ service TabletService {
     5: ScanRequest request, 6: list<FamilyTimeRange> familyTimes) throws (1: RpcError error),
   /** As increment, if the user may. */
   i64 increment_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId, 5: binary row,
-    6: binary family, 7: binary qualifier, 8: i64 amount) throws (1: RpcError error),
+    6: binary family, 7: binary qualifier, 8: i64 amount, 9: optional i64 checksum) throws (1: RpcError error),
   /** As append, if the user may. */
   list<Cell> append_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
-    5: binary row, 6: list<AppendValue> values, 7: i64 ttlMillis) throws (1: RpcError error),
+    5: binary row, 6: list<AppendValue> values, 7: i64 ttlMillis, 8: optional i64 checksum) throws (1: RpcError error),
   /** As check_and_mutate, if the user may. */
   bool check_and_mutate_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
-    5: binary row, 6: binary family, 7: binary qualifier, 8: optional binary expected, 9: RowMutation mutation)
-    throws (1: RpcError error),
+    5: binary row, 6: binary family, 7: binary qualifier, 8: optional binary expected, 9: RowMutation mutation,
+    10: optional i64 checksum) throws (1: RpcError error),
   /** As delete_range, if the user may. */
   void delete_range_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: binary startRow, 6: binary stopRow, 7: i64 timestamp) throws (1: RpcError error)

@@ -34,6 +34,7 @@ from hbtable.filters.grammar import parse
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.retry_policy import RetryCounter
+from hbtable.model.call_checksums import checksum_of_append, checksum_of_condition, checksum_of_increment
 from hbtable.model.cell import SERVER_TIME, Cell, Row
 from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.model.names import shown
@@ -58,17 +59,8 @@ class Table:
     TableNotEnabled."""
 
     __slots__ = (
-        "_catalog",
-        "_id",
-        "_locator",
-        "_options",
-        "_over",
-        "_runtime",
-        "_service",
-        "_suspects",
-        "find",
-        "name",
-    )
+        "_catalog", "_id", "_locator", "_options", "_over", "_runtime", "_service", "_suspects", "find", "name",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -129,11 +121,13 @@ class Table:
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """As TabletService.increment. OutcomeUnknown is passed on: the caller alone may decide to add again."""
         check_bytes("the row", row)
+        checksum = checksum_of_increment(row, family, qualifier, amount)
         retries = None
         while True:
             try:
                 record = self.find(self._id or self._open(), row)
-                return self._service(record.owner).increment(record.tablet_id, row, family, qualifier, amount)
+                service = self._service(record.owner)
+                return service.increment(record.tablet_id, row, family, qualifier, amount, checksum)
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)
 
@@ -141,11 +135,12 @@ class Table:
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         """As TabletService.append: the new cells in the order of `values`, each (family, qualifier, suffix)."""
         check_bytes("the row", row)
+        checksum = checksum_of_append(row, values, ttl_millis, partial(self._runtime.sleep, 0))
         retries = None
         while True:
             try:
                 record = self.find(self._id or self._open(), row)
-                return self._service(record.owner).append(record.tablet_id, row, values, ttl_millis)
+                return self._service(record.owner).append(record.tablet_id, row, values, ttl_millis, checksum)
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)
 
@@ -155,12 +150,13 @@ class Table:
     ) -> bool:
         """As TabletService.check_and_mutate; `mutation` is of the same row."""
         check_bytes("the row", row)
+        checksum = checksum_of_condition(row, family, qualifier, expected)
         retries = None
         while True:
             try:
                 record = self.find(self._id or self._open(), row)
                 return self._service(record.owner).check_and_mutate(
-                    record.tablet_id, row, family, qualifier, expected, mutation
+                    record.tablet_id, row, family, qualifier, expected, mutation, checksum
                 )
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)

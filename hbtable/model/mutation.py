@@ -88,6 +88,28 @@ def checksum_of(mutation: RowMutation) -> int:
     return crc32(b"".join(parts)) or 1
 
 
+@final
+class MadeChecksum:
+    """checksum_of() of a mutation that is made operation by operation, by turns with other tasks: what changes in
+    memory meanwhile is not of it."""
+
+    __slots__ = ("_checksum", "_numbers")
+
+    def __init__(self, row: bytes) -> None:
+        self._checksum = crc32(row)
+        self._numbers = 0
+
+    def add(self, operation: Operation) -> None:
+        """The next one."""
+        kind, family, qualifier, timestamp, value = operation
+        self._numbers = (31 * self._numbers + 16 * timestamp + kind) & 0xFFFFFFFFFFFFFFFF
+        self._checksum = crc32(b"".join((family, qualifier, value)), self._checksum)
+
+    def value(self) -> int:
+        """Of those until now."""
+        return crc32(b"%d" % self._numbers, self._checksum) or 1
+
+
 @switches
 def checksum_in_parts(mutation: RowMutation, pause: Callable[[], None]) -> int:
     """As checksum_of(), of very many operations. *Switches* between them."""

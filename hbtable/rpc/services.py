@@ -60,21 +60,44 @@ class TabletService(TabletsHere):
         that they do not know, and show cells that were not asked for."""
 
     @call(CallTimeout.WRITE)
-    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
-        """Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter."""
+    def increment(
+        self,
+        tablet_id: int,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        amount: int,
+        checksum: Annotated[int, ADDED] = 0,
+    ) -> int:
+        """Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter.
+        `checksum`: of the arguments (model.call_checksums); MemoryDamaged when they have another one when the write is
+        made of them. 0: nobody took it."""
 
     @call(CallTimeout.WRITE)
     def append(
-        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+        self,
+        tablet_id: int,
+        row: bytes,
+        values: Sequence[tuple[bytes, bytes, bytes]],
+        ttl_millis: int = 0,
+        checksum: Annotated[int, ADDED] = 0,
     ) -> list[Cell]:
-        """Atomically appends each (family, qualifier, suffix); the new cells in the order asked."""
+        """Atomically appends each (family, qualifier, suffix); the new cells in the order asked. `checksum` as of
+        increment."""
 
     @call(CallTimeout.WRITE)
     def check_and_mutate(
-        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        tablet_id: int,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: Annotated[int, ADDED] = 0,
     ) -> bool:
         """Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing
-        or empty cell."""
+        or empty cell. `checksum` as of increment, without the mutation, which has its own."""
 
     @call(CallTimeout.COMPACT)
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:

@@ -31,10 +31,17 @@ class CheckedTabletService(TabletService):
 
     @switches
     def check_and_mutate(
-        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        tablet_id: int,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
     ) -> bool:
         keep_checksums((mutation,))
-        return super().check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
+        return super().check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
 
 
 @final

@@ -115,18 +115,26 @@ class Tablet:
         return validity.valid_from_now(self._state)
 
     @switches
-    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
-        return self._read_modify_writer.increment(row, family, qualifier, amount)
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0) -> int:
+        return self._read_modify_writer.increment(row, family, qualifier, amount, checksum)
 
     @switches
-    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
-        return self._read_modify_writer.append(row, values, ttl_millis)
+    def append(
+        self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0, checksum: int = 0
+    ) -> list[Cell]:
+        return self._read_modify_writer.append(row, values, ttl_millis, checksum)
 
     @switches
     def check_and_mutate(
-        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
     ) -> bool:
-        return self._read_modify_writer.check_and_mutate(row, family, qualifier, expected, mutation)
+        return self._read_modify_writer.check_and_mutate(row, family, qualifier, expected, mutation, checksum)
 
     @switches
     def delete_range(self, rows: RowRange, timestamp: int) -> None:

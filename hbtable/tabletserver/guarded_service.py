@@ -52,30 +52,44 @@ class GuardedTabletService(TabletService):
         return self._inner.scan_with_times(tablet_id, self._of_scan(tablet_id, request), family_times)
 
     @switches
-    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+    def increment(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0
+    ) -> int:
         tablet = self._users_tablet(tablet_id)
         if tablet is not None:
             self._checks.check_read_and_written(tablet.schema.name, ((family, qualifier),))
-        return self._inner.increment(tablet_id, row, family, qualifier, amount)
+        return self._inner.increment(tablet_id, row, family, qualifier, amount, checksum)
 
     @switches
     def append(
-        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+        self,
+        tablet_id: int,
+        row: bytes,
+        values: Sequence[tuple[bytes, bytes, bytes]],
+        ttl_millis: int = 0,
+        checksum: int = 0,
     ) -> list[Cell]:
         tablet = self._users_tablet(tablet_id)
         if tablet is not None:
             columns = [(family, qualifier) for family, qualifier, _ in values]
             self._checks.check_read_and_written(tablet.schema.name, columns)
-        return self._inner.append(tablet_id, row, values, ttl_millis)
+        return self._inner.append(tablet_id, row, values, ttl_millis, checksum)
 
     @switches
     def check_and_mutate(
-        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        tablet_id: int,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
     ) -> bool:
         tablet = self._users_tablet(tablet_id)
         if tablet is not None:
             self._checks.check_condition(tablet.schema.name, family, qualifier, mutation)
-        return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
+        return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
 
     @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:

@@ -122,11 +122,13 @@ class TabletServer(TabletService):
         return lambda: self._tablets.get(tablet_id) is tablet and is_valid() and self._valid()
 
     @switches
-    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+    def increment(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0
+    ) -> int:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
             raise self._not_here(tablet_id)
-        answer = tablet.increment(row, family, qualifier, amount)
+        answer = tablet.increment(row, family, qualifier, amount, checksum)
         if not self._valid():
             self._outwait(changed=True)
         self._increments.value += 1
@@ -134,12 +136,17 @@ class TabletServer(TabletService):
 
     @switches
     def append(
-        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+        self,
+        tablet_id: int,
+        row: bytes,
+        values: Sequence[tuple[bytes, bytes, bytes]],
+        ttl_millis: int = 0,
+        checksum: int = 0,
     ) -> list[Cell]:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
             raise self._not_here(tablet_id)
-        answer = tablet.append(row, values, ttl_millis)
+        answer = tablet.append(row, values, ttl_millis, checksum)
         if not self._valid():
             self._outwait(changed=True)
         self._appends.value += 1
@@ -147,12 +154,19 @@ class TabletServer(TabletService):
 
     @switches
     def check_and_mutate(
-        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        tablet_id: int,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
     ) -> bool:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
             raise self._not_here(tablet_id)
-        answer = tablet.check_and_mutate(row, family, qualifier, expected, mutation)
+        answer = tablet.check_and_mutate(row, family, qualifier, expected, mutation, checksum)
         if not self._valid():
             self._outwait(changed=True)
         self._checks.value += 1

@@ -76,36 +76,50 @@ class ThrottledTabletService(TabletService):
         return self._counted(buckets, self._inner.scan_with_times(tablet_id, request, family_times))
 
     @switches
-    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+    def increment(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0
+    ) -> int:
         if self._throttling.active:
             self._check_added_to(tablet_id, "Increments")
             size = _bytes_in((row, family, qualifier)) + 8
             self._admit(tablet_id, CallCost(1, 1, size, size))
-        return self._inner.increment(tablet_id, row, family, qualifier, amount)
+        return self._inner.increment(tablet_id, row, family, qualifier, amount, checksum)
 
     @switches
     def append(
-        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+        self,
+        tablet_id: int,
+        row: bytes,
+        values: Sequence[tuple[bytes, bytes, bytes]],
+        ttl_millis: int = 0,
+        checksum: int = 0,
     ) -> list[Cell]:
         if not self._throttling.active:
-            return self._inner.append(tablet_id, row, values, ttl_millis)
+            return self._inner.append(tablet_id, row, values, ttl_millis, checksum)
         self._check_added_to(tablet_id, "Appends")
         written = _bytes_in((row, *(part for value in values for part in value)))
         buckets = self._admit(tablet_id, CallCost(reads=1, writes=1, written_bytes=written))
-        answer = self._inner.append(tablet_id, row, values, ttl_millis)
+        answer = self._inner.append(tablet_id, row, values, ttl_millis, checksum)
         if counts_bytes(buckets):
             self._throttling.count(buckets, CallCost(read_bytes=bytes_of(row, answer)))
         return answer
 
     @switches
     def check_and_mutate(
-        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        tablet_id: int,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
     ) -> bool:
         if self._throttling.active:
             self._check_writes(tablet_id, (mutation,))
             read = _bytes_in((row, family, qualifier))
             self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
-        return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
+        return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
 
     @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:

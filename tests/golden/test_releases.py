@@ -38,6 +38,11 @@ FILES = ("tabletserver", "master")
 
 MAY_BE_PASSED_OVER = {
     "RowMutation.checksum": "the older role checks the frame alone",
+    **{
+        f"TabletService.{name}{caller}.checksum": "the older role checks the frame alone"
+        for name in ("increment", "append", "check_and_mutate")
+        for caller in ("", "_for_user")
+    },
     "ReadSpec.maxBytes": "the older role has a bound of its own",
     "ScanPosition.column": "cellsDone says the same; the column is quicker",
     "ScanPosition.timestamp": "as its column",

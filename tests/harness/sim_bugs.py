@@ -16,6 +16,7 @@ part alone are in planted_bugs.py.
     believing   16   whatever the wall clock says is believed, a year ahead, too
     reborn      26   a family that is added again is taken for the one that was dropped
     changed     28   frames between roles have no checksum
+    trusted     34   what an increment, append or check is made of has no checksum behind its frame
     ungiven     29   a server that gives up frees its lock and goes on serving
     beside       8   a split does not keep its children from being loaded before it heard that it is committed
 """
@@ -211,6 +212,11 @@ def _unchecked(process: SimProcess, transport: Any) -> Any:
     return transport
 
 
+def _trusted(process: SimProcess, transport: Any) -> Any:
+    process.cluster.network.changed.trusted = True
+    return transport
+
+
 def _ungiven(server: ServerProcess) -> Any:
     """Its lock is freed as if somebody had thought that enough, while its session goes on."""
     lease: Any = server.lease
@@ -239,6 +245,7 @@ BUGS: dict[str, Bug] = {
     "reborn": Bug(Seams(service=_reborn), ("kill",), gap_seconds=2.0, chores=("family",)),
     "believing": Bug(Seams(service=_believing), ("clock",)),
     "changed": Bug(Seams(transport=_unchecked), ("changed bytes",)),
+    "trusted": Bug(Seams(transport=_trusted), ("changed memory",)),
     "ungiven": Bug(Seams(service=_ungiven), ("unreachable",), seconds=12.0, gap_seconds=4.0),
     "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
 }

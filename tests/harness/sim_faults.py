@@ -2,11 +2,10 @@
 
 Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends, a
 tablet server that only some clients and the storage still reach, one that nobody reaches and that keeps its lock, a way
-(one direction) that is slow or changes bytes, answers lost and requests doubled, requests and
-answers that come late (sim_late.py), a session ended by
-the service, a full disk, a slow log, a server that lives and cannot load a tablet, a server
-that stops in order while another one is killed, all of them stopped in order at once, and started again, a wall
-clock that jumps.
+(one direction) that is slow or changes bytes, writes that change in memory where they arrive, answers lost and requests
+doubled, requests and answers that come late (sim_late.py), a session ended by the service, a full disk, a slow log, a
+server that lives and cannot load a tablet, a server that stops in order while another one is killed, all of them
+stopped in order at once, and started again, a wall clock that jumps.
 """
 
 import random
@@ -21,7 +20,7 @@ WORKERS = 3
 """Of the clients the first ones write and read."""
 KINDS = (
     "kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable", "drain", "all stop",
-    "clock", "unreachable", "slow way", "changed bytes",
+    "clock", "unreachable", "slow way", "changed bytes", "changed memory",
 )  # fmt: skip
 BELIEVED_MILLIS = 10_000
 """The furthest that a wall clock goes wrong and is believed: the others are refused (tablet.wall_clock)."""
@@ -137,6 +136,9 @@ class Faults:
 
     def _changed_bytes(self) -> None:
         self._on_a_way(self._cluster.network.changed.shares, (0.05, 0.5, 1.0))
+
+    def _changed_memory(self) -> None:
+        self._on_a_way(self._cluster.network.changed.in_memory, (0.05, 0.5))
 
     def _on_a_way(self, ways: dict[tuple[str, str], float], sizes: tuple[float, ...]) -> None:
         """In one direction: from one process to another, or to all others."""

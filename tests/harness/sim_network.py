@@ -94,6 +94,7 @@ class Network:
         self.refused.clear()
         self.slow.clear()
         self.changed.shares.clear()
+        self.changed.in_memory.clear()
         self.lose = self.double = 0.0
         self.unable.clear()
         self.late.calm()

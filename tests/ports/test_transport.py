@@ -91,10 +91,10 @@ TABLET_CALLS = [
     ("scan", (17, ScanRequest()), ScanPage([], None)),
     ("scan_with_times", (17, REQUEST, {b"f": (0, 2**63 - 1), b"": (3, 9)}), ScanPage([ROW], None)),
     ("scan_with_times", (17, ScanRequest(), {}), ScanPage([], None)),
-    ("increment", (17, b"r", b"f", b"q", -(2**63)), 2**63 - 1),
-    ("append", (17, b"r", [(b"f", b"q", b"x")], 1000), [CELL]),
-    ("check_and_mutate", (17, b"r", b"f", b"q", None, MUTATION), False),
-    ("check_and_mutate", (17, b"r", b"f", b"q", b"", MUTATION), True),
+    ("increment", (17, b"r", b"f", b"q", -(2**63), 2**32 - 1), 2**63 - 1),
+    ("append", (17, b"r", [(b"f", b"q", b"x")], 1000, 7), [CELL]),
+    ("check_and_mutate", (17, b"r", b"f", b"q", None, MUTATION, 0), False),
+    ("check_and_mutate", (17, b"r", b"f", b"q", b"", MUTATION, 8), True),
 ]
 ADMIN_CALLS = [
     ("load_tablet", (4, RECORD, SCHEMA), None),

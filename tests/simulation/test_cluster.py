@@ -30,6 +30,7 @@ ENOUGH = {
     "believing": 30,
     "reborn": 30,
     "changed": 20,
+    "trusted": 20,
     "ungiven": 60,
 }
 """Seeds within which each bug must be found: about ten times as many as it takes in the mean, because every change of
@@ -47,6 +48,7 @@ DONE = (
     "ended: stopped",
     "ended: gave up",
     "changed: seen",
+    "changed: in memory",
 )
 
 

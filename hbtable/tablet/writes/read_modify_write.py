@@ -6,14 +6,23 @@ given on (bug class 12). A call whose outcome is unknown is never repeated in he
 Over a cell with a timestamp in the future increment and append give the new cell that timestamp + 1, so that it is the
 newest; after a check of such a cell the mutation gets its timestamp (HBase: max(now, the compared cell's time)). A new
 cell of increment or append inherits the old one's own time to live, unless the call brings one (HBase's TTL tag).
+
+What a call is made of waits here for the row and for reads. Its checksum is compared in the stretch that makes the
+write of it, so that nothing is stored that changed in memory meanwhile (decision 23).
 """
 
 from collections.abc import Sequence
 from typing import Final, final
 
 from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
+from hbtable.model.call_checksums import (
+    AppendChecksum,
+    check_as_sent,
+    checksum_of_condition,
+    checksum_of_increment,
+)
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
-from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
+from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
@@ -39,7 +48,7 @@ class ReadModifyWriter:
         self._writer = writer
 
     @switches
-    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0) -> int:
         """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
         amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
         self._check(row, ((family, qualifier),))
@@ -49,17 +58,19 @@ class ReadModifyWriter:
             row_locks.wait_until_visible(row)
             while True:
                 try:
-                    return self._add(row, family, qualifier, amount)
+                    return self._add(row, family, qualifier, amount, checksum)
                 except ReadIsOld:
                     continue
         finally:
             row_locks.release(row)
 
     @switches
-    def _add(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+    def _add(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int) -> int:
         """The caller holds the row. ReadIsOld: nothing happened."""
         ranges_deleted = self._state.ranges_deleted
         cell, ttl_millis = self._newest(row, family, qualifier)
+        if checksum:
+            check_as_sent(row, checksum, checksum_of_increment(row, family, qualifier, amount))
         if cell is None:
             total = amount
         elif len(cell[2]) != _COUNTER_BYTES:
@@ -72,7 +83,9 @@ class ReadModifyWriter:
         return int.from_bytes(value, "big", signed=True)
 
     @switches
-    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+    def append(
+        self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0, checksum: int = 0
+    ) -> list[Cell]:
         """As rpc.services.TabletService.append. A column named twice: both suffixes go to the old value, both results
         are returned, the last one is kept."""
         ttl_millis = whole_number("the time to live", ttl_millis, 0, LARGEST_I64)
@@ -90,7 +103,7 @@ class ReadModifyWriter:
             row_locks.wait_until_visible(row)
             while True:
                 try:
-                    return self._lengthen(row, values, ttl_millis, pacer)
+                    return self._lengthen(row, values, ttl_millis, pacer, checksum)
                 except ReadIsOld:
                     continue
         finally:
@@ -98,19 +111,30 @@ class ReadModifyWriter:
 
     @switches
     def _lengthen(
-        self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int, pacer: Pacer
+        self,
+        row: bytes,
+        values: Sequence[tuple[bytes, bytes, bytes]],
+        ttl_millis: int,
+        pacer: Pacer,
+        checksum: int,
     ) -> list[Cell]:
         """The caller holds the row. ReadIsOld: nothing happened."""
         ranges_deleted = self._state.ranges_deleted
         operations: list[Operation] = []
         ttls: list[int] = []
-        for family, qualifier, suffix in values:
+        sent, made = AppendChecksum(row, ttl_millis), MadeChecksum(row)
+        for value in values:
+            family, qualifier, suffix = value
             cell, old_ttl = self._newest(row, family, qualifier)
             old = cell[2] if cell is not None else b""
-            operations.append((PUT, family, qualifier, self._time(row, cell), old + suffix))
+            operation = (PUT, family, qualifier, self._time(row, cell), old + suffix)
+            sent.add(value)
+            made.add(operation)
+            operations.append(operation)
             ttls.append(ttl_millis or old_ttl)
             pacer.pause()
-        mutation = RowMutation(row, operations)
+        check_as_sent(row, checksum, sent.value())
+        mutation = RowMutation(row, operations, checksum=made.value())
         if any(ttls):
             mutation.ttls = ttls
         built = self._writer.commit([mutation], ranges_deleted)
@@ -121,7 +145,13 @@ class ReadModifyWriter:
 
     @switches
     def check_and_mutate(
-        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
     ) -> bool:
         """As rpc.services.TabletService.check_and_mutate."""
         self._check(row, ((family, qualifier),))
@@ -129,13 +159,15 @@ class ReadModifyWriter:
             check_bytes("the expected value", expected)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the check of row {row!r}")
+        environment = self._state.environment
+        keep_checksums_in_parts((mutation,), Pacer(environment.runtime, environment.options.slice_seconds).pause)
         row_locks = self._state.row_locks
         row_locks.acquire(row)
         try:
             row_locks.wait_until_visible(row)
             while True:
                 try:
-                    return self._mutate_if(row, family, qualifier, expected, mutation)
+                    return self._mutate_if(row, family, qualifier, expected, mutation, checksum)
                 except ReadIsOld:
                     continue
         finally:
@@ -143,12 +175,20 @@ class ReadModifyWriter:
 
     @switches
     def _mutate_if(
-        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+        self,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        expected: bytes | None,
+        mutation: RowMutation,
+        checksum: int,
     ) -> bool:
         """The caller holds the row. ReadIsOld: nothing happened."""
         ranges_deleted = self._state.ranges_deleted
         cell, _ = self._newest(row, family, qualifier)
         check_unchanged((mutation,))  # it waited, and what is applied may be made of it
+        if checksum:
+            check_as_sent(row, checksum, checksum_of_condition(row, family, qualifier, expected))
         if (cell[2] if cell is not None else b"") != (expected or b""):
             return False
         self._writer.commit_or_delete([self._not_before(cell, mutation)], ranges_deleted)

@@ -179,6 +179,8 @@ class TabletWriter:
         switch."""
         enqueue = partial(self._enqueue_many if in_parts else self._enqueue_any, ranges_deleted=ranges_deleted)
         try:
+            if not in_parts and self._waits_for_long():
+                keep_checksums(mutations)
             self._admit(mutations)
             self._check_as_read(ranges_deleted)
             return enqueue(mutations)

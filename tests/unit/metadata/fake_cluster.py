@@ -249,7 +249,7 @@ class FakeServer:
                 done += len(piece)
         return ScanPage(out, None, False, b"%d" % count if limit is not None else b"")
 
-    def increment(self, tablet_id, row, family, qualifier, amount):
+    def increment(self, tablet_id, row, family, qualifier, amount, checksum=0):
         table = self._begin("increment", tablet_id, [row])
         column = family + b":" + qualifier
         old = table.get(row, {}).get(column)
@@ -258,7 +258,7 @@ class FakeServer:
         self._end("increment", tablet_id)
         return new
 
-    def append(self, tablet_id, row, values, ttl_millis=0):
+    def append(self, tablet_id, row, values, ttl_millis=0, checksum=0):
         table = self._begin("append", tablet_id, [row])
         cells = table.setdefault(row, {})
         out = []
@@ -270,7 +270,7 @@ class FakeServer:
         self._end("append", tablet_id)
         return out
 
-    def check_and_mutate(self, tablet_id, row, family, qualifier, expected, mutation):
+    def check_and_mutate(self, tablet_id, row, family, qualifier, expected, mutation, checksum=0):
         table = self._begin("check_and_mutate", tablet_id, [row])
         current = table.get(row, {}).get(family + b":" + qualifier, (0, b""))[1]
         if current != (expected or b""):

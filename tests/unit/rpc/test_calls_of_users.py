@@ -98,9 +98,9 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "read_rows": (1, [b"r"], EVERYTHING),
     "scan": (1, ScanRequest()),
     "scan_with_times": (1, ScanRequest(), {b"f": (1, 5)}),
-    "increment": (1, b"r", b"f", b"q", 3),
-    "append": (1, b"r", [(b"f", b"q", b"v")], 9),
-    "check_and_mutate": (1, b"r", b"f", b"q", None, MUTATION),
+    "increment": (1, b"r", b"f", b"q", 3, 2**32 - 1),
+    "append": (1, b"r", [(b"f", b"q", b"v")], 9, 77),
+    "check_and_mutate": (1, b"r", b"f", b"q", None, MUTATION, 0),
     "delete_range": (1, b"r", b"s", 5),
 }
 
@@ -163,7 +163,7 @@ def test_every_call_to_tablets_can_be_a_users() -> None:
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=4), st.integers(0, 2**63 - 1))
 def test_names_come_as_they_were(name: str, groups: list[str], number: int) -> None:
     method = USERS_METHODS["increment"]
-    arguments = ("s1", name, groups, number, b"r", b"f", b"q", 1)
+    arguments = ("s1", name, groups, number, b"r", b"f", b"q", 1, 2)
     frame = method.request(1, arguments, lambda: None)
     _, _, _, position = read_head(frame[4:])
     assert method.read_arguments(MessageReader(frame[4:]), position) == arguments

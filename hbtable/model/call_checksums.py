@@ -1,0 +1,79 @@
+"""Checksums of what increments, appends and checks are made of, on the way from the client to the log record (paper,
+section 9). Mutations have theirs (model/mutation.py); these go beside the arguments of a call.
+
+0 where nobody took one: a client of an older version, or arguments of wrong types, of which the tablet says what is
+wrong.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+from hbtable.crc32 import crc32
+from hbtable.errors import MemoryDamaged
+from hbtable.model.values import whole_number
+from hbtable.switches import switches_if_given
+
+_COLUMNS_AT_ONCE: Final = 1000
+
+
+def checksum_of_increment(row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+    """CRC32 of all arguments. Hot."""
+    try:
+        return crc32(b"".join((row, family, qualifier, b"%d" % amount))) or 1
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def checksum_of_condition(row: bytes, family: bytes, qualifier: bytes, expected: bytes | None) -> int:
+    """Of what a check-and-mutate compares. Hot."""
+    try:
+        return crc32(b"".join((row, family, qualifier, expected or b""))) or 1
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+@final
+class AppendChecksum:
+    """Of an append, column by column."""
+
+    __slots__ = ("_checksum",)
+
+    def __init__(self, row: bytes, ttl_millis: int) -> None:
+        """TypeError for what is no row, as of add() and value() for what is no column."""
+        self._checksum = crc32(row, crc32(b"%d" % ttl_millis))
+
+    def add(self, value: tuple[bytes, bytes, bytes]) -> None:
+        """`value`: (family, qualifier, suffix)."""
+        self._checksum = crc32(b"".join(value), self._checksum)
+
+    def value(self) -> int:
+        """Never 0."""
+        return self._checksum or 1
+
+
+@switches_if_given
+def checksum_of_append(
+    row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int, pause: Callable[[], None]
+) -> int:
+    """Of all arguments. `pause` is called between the parts of very many."""
+    try:
+        checksum = AppendChecksum(row, ttl_millis)
+        for first in range(0, len(values), _COLUMNS_AT_ONCE):
+            if first:
+                pause()
+            for value in values[first : first + _COLUMNS_AT_ONCE]:
+                checksum.add(value)
+        return checksum.value()
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def check_as_sent(row: bytes, sent: int, found: int) -> None:
+    """MemoryDamaged: the arguments of a call are not what they were when `sent` was taken. 0: nobody took it.
+    InvalidRequest for what is no checksum."""
+    if sent and sent != found:
+        whole_number("the checksum", sent, 0, 2**32 - 1)
+        raise MemoryDamaged(
+            f"what to write into row {row[:64]!r} changed in memory on its way to the tablet: nothing of the call was "
+            "applied; send it again, and have the memory of the machines between tested"
+        )
