@@ -15,5 +15,7 @@ cluster they are ZooKeeper's:
 Between, for several server processes of one machine: over_sockets, whose sessions are in other processes than the
 service, which is the first kind.
 
+On all of them, record_file.py keeps one record of the whole cluster in a file, for the grants and for the quotas.
+
 One for tests and simulation, whose sessions can be cut off and end, is testing/memory_lockservice.py.
 """

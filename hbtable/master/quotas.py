@@ -6,7 +6,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.lockservice.interface import Session
 from hbtable.model.names import shown
 from hbtable.model.values import check_flag, check_text, whole_number
-from hbtable.quotas.quotas_file import QuotasFile
+from hbtable.quotas.quotas_file import quotas_file
 from hbtable.quotas.settings import LARGEST_LIMIT, SpaceLimit, SpacePolicy, Subject, ThrottleSetting, ThrottleType
 from hbtable.switches import switches
 
@@ -18,7 +18,7 @@ class QuotaSettings:
     """Carries out the calls of rpc.services.MasterService that are about quotas."""
 
     def __init__(self, session: Session) -> None:
-        self._file = QuotasFile(session)
+        self._file = quotas_file(session)
 
     @switches
     def set_throttle(
@@ -56,7 +56,7 @@ class QuotaSettings:
     def set_throttling(self, on: bool) -> bool:
         """Whether throttles were in force before."""
         check_flag("on", on)
-        return self._file.change(lambda quotas: quotas.with_throttling(on)).throttling
+        return self._file.change(lambda quotas: quotas.with_throttling(on)).before.throttling
 
     @switches
     def throttling(self) -> bool:

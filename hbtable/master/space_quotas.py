@@ -18,7 +18,7 @@ from hbtable.model import names
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
-from hbtable.quotas.quotas_file import QuotasFile
+from hbtable.quotas.quotas_file import quotas_file
 from hbtable.quotas.settings import Quotas, SpacePolicy
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import spawn_counted
@@ -55,7 +55,7 @@ class SpaceQuotas:
         self._tables = tables
         self._check_acting = check_acting
         self._soon = soon
-        self._file = QuotasFile(session)
+        self._file = quotas_file(session)
         self._due = runtime.clock_seconds()
         self._working = self._stopping = False
         self._task: Task | None = None

@@ -5,7 +5,7 @@ import pytest
 from hbtable.access import grants_record
 from hbtable.access.actions import EVERY_ACTION, Action
 from hbtable.access.grants import NO_GRANTS, Grants
-from hbtable.access.grants_file import GrantsFile, WatchedGrants
+from hbtable.access.grants_file import WatchedGrants, grants_file
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.encoding.sealed import HEADER_BYTES, seal
 from hbtable.errors import Corruption, InvalidRequest, LimitExceeded, UnsupportedFormat
@@ -26,7 +26,7 @@ def session(runtime: SimulatedRuntime) -> Session:
 
 
 def test_two_who_change_at_once_lose_nothing(runtime: SimulatedRuntime, session: Session) -> None:
-    file = GrantsFile(session)
+    file = grants_file(session)
 
     def grant(number: int) -> None:
         file.change(lambda grants: grants.with_grant(f"user{number}", GLOBAL, Action.READ))
@@ -113,8 +113,8 @@ def test_too_many_for_one_file_are_refused_by_their_limit(runtime: SimulatedRunt
 
     def run() -> None:
         with pytest.raises(LimitExceeded, match="900000 is the most: grant to groups"):
-            GrantsFile(session).change(many)
-        assert GrantsFile(session).read() == NO_GRANTS
+            grants_file(session).change(many)
+        assert grants_file(session).read() == NO_GRANTS
 
     runtime.run(run)
 

@@ -3,10 +3,10 @@
 import pytest
 
 from hbtable.errors import Corruption, LimitExceeded
+from hbtable.lockservice import record_file
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import QUOTAS, server_lock
-from hbtable.quotas import quotas_file
-from hbtable.quotas.quotas_file import QuotasFile, WatchedQuotas, forget
+from hbtable.quotas.quotas_file import WatchedQuotas, forget, quotas_file
 from hbtable.quotas.settings import NO_QUOTAS, Quotas, Subject, ThrottleSetting, ThrottleType
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -26,7 +26,7 @@ def session(runtime: SimulatedRuntime) -> Session:
 
 
 def test_two_who_change_at_once_lose_nothing(runtime: SimulatedRuntime, session: Session) -> None:
-    file = QuotasFile(session)
+    file = quotas_file(session)
 
     def run() -> None:
         for task in [
@@ -46,7 +46,7 @@ def test_a_change_is_followed_soon(runtime: SimulatedRuntime, session: Session) 
         watched = WatchedQuotas(runtime, session, lambda *found: known.append(found))
         watched.start()
         assert known == []
-        assert QuotasFile(session).change(lambda quotas: quotas.with_throttle(ON_TABLE)) == NO_QUOTAS
+        assert quotas_file(session).change(lambda quotas: quotas.with_throttle(ON_TABLE)).before == NO_QUOTAS
         runtime.sleep(1.0)
         assert known == [(Quotas([ON_TABLE]), 1)]
         forget(session, table=b"t")
@@ -64,7 +64,7 @@ def test_servers_that_come_are_noticed_while_a_quota_is_shared(runtime: Simulate
         session.lock(server_lock("s1"))
         watched = WatchedQuotas(runtime, session, lambda _, servers: known.append(servers))
         watched.start()
-        QuotasFile(session).change(lambda quotas: quotas.with_throttle(SHARED))
+        quotas_file(session).change(lambda quotas: quotas.with_throttle(SHARED))
         runtime.sleep(10.0)
         assert known == [1]
         session.lock(server_lock("s2"))
@@ -82,14 +82,14 @@ def test_what_is_known_stays_in_force_while_the_file_cannot_be_understood(
 
     def run() -> None:
         watched = WatchedQuotas(runtime, session, lambda quotas, _: known.append(quotas))
-        QuotasFile(session).change(lambda quotas: quotas.with_throttle(ON_TABLE))
+        quotas_file(session).change(lambda quotas: quotas.with_throttle(ON_TABLE))
         watched.start()
         session.write(QUOTAS, b"Q\1nonsense", session.read(QUOTAS).version)
         runtime.sleep(60.0)
         assert known == [Quotas([ON_TABLE])]
         forget(session, table=b"t")
         with pytest.raises(Corruption):
-            QuotasFile(session).change(lambda _: NO_QUOTAS)
+            quotas_file(session).change(lambda _: NO_QUOTAS)
         watched.stop()
 
     runtime.run(run)
@@ -99,8 +99,8 @@ def test_what_is_known_stays_in_force_while_the_file_cannot_be_understood(
 def test_what_does_not_fit_is_refused(
     runtime: SimulatedRuntime, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quotas_file, "_MOST_BYTES", 20)
-    file = QuotasFile(session)
+    monkeypatch.setattr(record_file, "_MOST_BYTES", 20)
+    file = quotas_file(session)
 
     def run() -> None:
         with pytest.raises(LimitExceeded, match="is the most"):

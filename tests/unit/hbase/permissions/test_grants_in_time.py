@@ -8,7 +8,7 @@ import pytest
 
 from hbtable.access.actions import EVERY_ACTION, Action
 from hbtable.access.grants import Grant
-from hbtable.access.grants_file import GrantsFile, begin_table, forget
+from hbtable.access.grants_file import begin_table, forget, grants_file
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied, TableNotFound
@@ -36,11 +36,11 @@ class Interleaved:
         self.there = True
         self.session = MemoryLockService(runtime).open_session("test")
         if held is not None:
-            GrantsFile(self.session).change(lambda grants: grants.with_grant("eve", held, Action.ADMIN))
+            grants_file(self.session).change(lambda grants: grants.with_grant("eve", held, Action.ADMIN))
         superusers = frozenset(("eve",) if held is None else ())
         eves = cast(Session, self)
         self.guard = Guard(runtime, eves, superusers, list, self.record, lambda: User("eve"))
-        self.guard._know(GrantsFile(self.session).read())
+        self.guard._know(grants_file(self.session).read())
 
     def steps(self) -> Iterator[Callable[[], object]]:
         yield lambda: setattr(self, "there", False)  # being deleted
@@ -90,7 +90,7 @@ def test_a_grant_on_a_table_is_not_one_on_the_next(held: Scope | None, creator: 
         for places in combinations_with_replacement(range(POINTS + 1), STEPS):
             order = Interleaved(runtime, places, held, creator)
             granted = order.run()
-            found = {one for one in GrantsFile(order.session).read() if one.scope == TABLE}
+            found = {one for one in grants_file(order.session).read() if one.scope == TABLE}
             new = granted and order.was_all_done and held != TABLE
             holders = [*([creator] if creator else []), *(["bob"] if new else [])]
             assert found == {Grant(holder, TABLE, EVERY_ACTION) for holder in holders}, places
