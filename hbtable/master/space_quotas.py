@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, final
 
-from hbtable.errors import HbtableError, LockLost, NotFound, TableNotDisabled
+from hbtable.errors import NotFound, TableNotDisabled
 from hbtable.lockservice.interface import Session
+from hbtable.master.background_work import BackgroundWork
 from hbtable.metadata.catalog import Catalog
 from hbtable.model import names
 from hbtable.model.names import shown
@@ -20,8 +21,7 @@ from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.quotas.quotas_file import quotas_file
 from hbtable.quotas.settings import Quotas, SpacePolicy
-from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import spawn_counted
+from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class _Tables(Protocol):
 
 
 @final
-class SpaceQuotas:
+class SpaceQuotas(BackgroundWork):
     """begin_if_due() in the master's cycle, then stop()."""
 
     def __init__(
@@ -50,22 +50,21 @@ class SpaceQuotas:
         soon: Callable[[], None],
     ) -> None:
         """`check_acting` raises while this is not the master. `soon` asks for begin_if_due(), and does not switch."""
-        self._runtime = runtime
+        failure = "space quotas: the tables could not be measured, and will be later"
+        super().__init__(runtime, "space quotas", failure)
         self._catalog = catalog
         self._tables = tables
         self._check_acting = check_acting
         self._soon = soon
         self._file = quotas_file(session)
         self._due = runtime.clock_seconds()
-        self._working = self._stopping = False
-        self._task: Task | None = None
 
     def begin_if_due(self) -> None:
         """For the master's cycle, when everything is served. Does not switch."""
         now = self._runtime.clock_seconds()
-        if not self._working and not self._stopping and now >= self._due:
-            self._due, self._working = now + _PERIOD_SECONDS, True
-            self._task = spawn_counted(self._runtime, self._work, name="space quotas")
+        if self._may_begin() and now >= self._due:
+            self._due = now + _PERIOD_SECONDS
+            self._begin(self._look)
 
     def look_soon(self) -> None:
         """A limit was changed. Does not switch."""
@@ -73,27 +72,8 @@ class SpaceQuotas:
         self._soon()
 
     @switches
-    def stop(self) -> None:
-        """The measurement under way has ended on return. Idempotent."""
-        self._stopping = True
-        if self._task is not None:
-            self._task.join()
-            self._task = None
-
-    @switches
-    def _work(self) -> None:
-        try:
-            self._check_acting()
-            self._look()
-        except LockLost:
-            return
-        except HbtableError as error:
-            log.info("space quotas: the tables could not be measured, and will be later: %s", error)
-        finally:
-            self._working = False
-
-    @switches
     def _look(self) -> None:
+        self._check_acting()
         quotas = self._file.read()
         if not quotas.space and not quotas.disabled:
             return

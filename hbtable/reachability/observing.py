@@ -18,9 +18,9 @@ from hbtable.reachability.evidence import OBSERVING_MASTER, is_majority, may_rep
 from hbtable.reachability.options import ReachabilityOptions
 from hbtable.reachability.reports import OwnReports, isolation_of, report_of
 from hbtable.rpc.transport import Transport
-from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
-from hbtable.runtime.supervision import supervise
+from hbtable.runtime.rounds import Rounds
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -51,9 +51,9 @@ class _Observed:
 
 
 @final
-class Observer:
+class Observer(Rounds):
     """The looks of a tablet server, or of a master while it is `acting`. `name`: the incarnation, or OBSERVING_MASTER.
-    start() once, stop() once."""
+    start() once, stop() once: nothing is said any more then, and what was said goes with the session."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Observer:
         registry: Registry,
         acting: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._runtime = runtime
+        super().__init__(runtime, options.period_seconds, "reachability")
         self._session = session
         self._transport = transport
         self._name = name
@@ -75,7 +75,6 @@ class Observer:
         self._roles: dict[str, _Observed] = {}
         self._living: list[str] = []
         self._rounds = 0
-        self._task: Task | None = None
         self.isolated = False
         """Whether it reaches neither the master nor most of the others."""
         registry.gauge(
@@ -83,16 +82,6 @@ class Observer:
             "Tablet servers with a lock that this process cannot reach; 1 for the master counts as well.",
             lambda: float(len(self.silent())),
         )
-
-    def start(self) -> None:
-        self._task = supervise(self._runtime, self._live, name="reachability")
-
-    @switches
-    def stop(self) -> None:
-        """Nothing is said any more; what was said goes with the session."""
-        if self._task is not None:
-            self._task.kill()
-            self._task = None
 
     def silent(self) -> list[str]:
         """The roles that this one does not reach, ascending. Does not switch."""
@@ -105,16 +94,8 @@ class Observer:
             return []
         return [f"{_shown(name)} cannot be reached, though it holds its lock" for name in self.silent()]
 
-    @switches
-    def _live(self) -> None:
-        while True:
-            try:
-                self.look()
-            except LockLost:
-                return  # the process ends
-            except HbtableError as error:
-                log.debug("reachability: %s", error)
-            self._runtime.sleep(self._options.period_seconds)
+    def _failed(self, error: HbtableError) -> None:
+        log.debug("reachability: %s", error)
 
     @switches
     def look(self) -> None:

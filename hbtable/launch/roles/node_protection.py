@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
-from hbtable.errors import HbtableError, LockLost
-from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import supervise
+from hbtable.errors import HbtableError
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.rounds import Rounds
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -28,36 +28,17 @@ class Protecting(Protocol):
 
 
 @final
-class NodeProtection:
+class NodeProtection(Rounds):
     """start() once, stop() once. `acting`: whether this process is the master now."""
 
     def __init__(self, runtime: Runtime, session: Protecting, acting: Callable[[], bool]) -> None:
-        self._runtime = runtime
+        super().__init__(runtime, _LOOK_SECONDS, "node protection")
         self._session = session
         self._acting = acting
         self._due = 0.0
-        self._task: Task | None = None
 
-    def start(self) -> None:
-        self._task = supervise(self._runtime, self._live, name="node protection")
-
-    @switches
-    def stop(self) -> None:
-        """Idempotent."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.kill()
-
-    @switches
-    def _live(self) -> None:
-        while True:
-            try:
-                self.look()
-            except LockLost:
-                return  # the process ends
-            except HbtableError as error:
-                log.warning("some nodes of ZooKeeper may be everybody's; they are looked at again: %s", error)
-            self._runtime.sleep(_LOOK_SECONDS)
+    def _failed(self, error: HbtableError) -> None:
+        log.warning("some nodes of ZooKeeper may be everybody's; they are looked at again: %s", error)
 
     @switches
     def look(self) -> None:

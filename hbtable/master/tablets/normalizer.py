@@ -9,6 +9,7 @@ two of these the table's lock is free, for whoever waits for it.
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Final, final
 
@@ -16,6 +17,7 @@ from hbtable.errors import HbtableError, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import MERGES, NORMALIZER
 from hbtable.lockservice.toggles import Toggle
+from hbtable.master.background_work import BackgroundWork
 from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.server_reports import AskServers
 from hbtable.master.tables.tables import TableOperations
@@ -35,8 +37,7 @@ from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord, owners
 from hbtable.rpc.transport import Transport
-from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import spawn_counted
+from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ _NOT_CALM_SECONDS: Final = 5.0
 
 
 @final
-class Normalizer:
+class Normalizer(BackgroundWork):
     """Merges small and emptied neighbours, and splits large tablets of tables that ask for it. `check_acting` raises
     while this is not the master. `wall_millis`: a wall clock that does not jump. `soon` asks for
     begin_if_due(), and does not switch."""
@@ -67,11 +68,11 @@ class Normalizer:
         soon: Callable[[], None],
         options: NormalizerOptions | None = None,
     ) -> None:
+        super().__init__(runtime, "normalizer", "normalizer: could not look at the tablets, and will later")
         self.toggle = Toggle(session, NORMALIZER)
         self.rests: Callable[[], bool] = lambda: False
         """Whether nothing is to be rewritten now: the disk is full. Does not switch."""
         self._merges_toggle = Toggle(session, MERGES)
-        self._runtime = runtime
         self._catalog = catalog
         self._transport = transport
         self._reports = reports
@@ -83,8 +84,6 @@ class Normalizer:
         self._options = options or NormalizerOptions()
         self._period = self._options.period_seconds or math.inf
         self._due = runtime.clock_seconds() + self._period
-        self._working = self._stopping = False
-        self._task: Task | None = None
         self._asked: set[bytes] = set()
         """Tables that are to be looked at now."""
         self._asked_for_all = False
@@ -93,21 +92,13 @@ class Normalizer:
 
     def begin_if_due(self) -> None:
         """For the master's cycle, when everything is served. Does not switch."""
-        if self._working or self._stopping:
+        if not self._may_begin():
             return
         everything = self._asked_for_all or self._runtime.clock_seconds() >= self._due
         names = None if everything else self._asked
         if everything or names:
-            self._asked, self._asked_for_all, self._working = set(), False, True
-            self._task = spawn_counted(self._runtime, self._work, names, name="normalizer")
-
-    @switches
-    def stop(self) -> None:
-        """The merge under way has ended on return. Idempotent."""
-        self._stopping = True
-        if self._task is not None:
-            self._task.join()
-            self._task = None
+            self._asked, self._asked_for_all = set(), False
+            self._begin(partial(self._look_and_plan_next, names))
 
     @switches
     def ask(self, tables: Sequence[bytes]) -> bool:
@@ -120,17 +111,12 @@ class Normalizer:
         return True
 
     @switches
-    def _work(self, names: set[bytes] | None) -> None:
+    def _look_and_plan_next(self, names: set[bytes] | None) -> None:
         """`names`: of tables; None: of all."""
         done = False
         try:
             done = self._look(names)
-        except LockLost:
-            return
-        except HbtableError as error:
-            log.info("normalizer: could not look at the tablets, and will later: %s", error)
         finally:
-            self._working = False
             if names is None or not done:
                 # What was not done of a few tables is done with all of them, a moment later.
                 self._due = self._runtime.clock_seconds() + (self._period if done else _NOT_CALM_SECONDS)
