@@ -21,7 +21,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile handshakes patterns filter-fuzz difffuzz soak manual format clean
+.PHONY: run native test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile handshakes patterns filter-fuzz difffuzz soak manual format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -30,8 +30,8 @@ native: $(VENV)/.native
 
 # Tests start Python thousands of times. Where the environment says to write no bytecode (images of containers do), each
 # of them compiles all that it imports once more: the start of a server takes 1.3 s of the processor, and 0.6 s with it.
-test test-quick verify compat cluster-test other-systems: export PYTHONDONTWRITEBYTECODE =
-test test-quick verify compat cluster-test other-systems: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
+test test-quick verify compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONDONTWRITEBYTECODE =
+test test-quick verify compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 
 # Sets of text have another order in each process of Python, unless this says which.
 test test-quick: export PYTHONHASHSEED = 0
@@ -55,10 +55,10 @@ test: $(VENV)/.test
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
 
 verify: $(VENV)/.test
-	@$(call TIMED,$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests,long tests)
+	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
 	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
+	@$(call TIMED,$(MAKE) cluster-test-alone,cluster tests that measure)
 	@$(call TIMED,$(MAKE) compat,make compat)
-	@$(call TIMED,$(MAKE) cluster-test,make cluster-test)
 	@$(call TIMED,$(MAKE) other-systems,make other-systems)
 	@$(call TIMED,$(MAKE) manual,make manual)
 
@@ -67,9 +67,11 @@ manual: $(VENV)/.manual
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/manual
 	@echo "the manual is build/manual/index.html"
 
+long-tests: $(VENV)/.test
+	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests
+
 other-systems: $(VENV)/.test
-	.ci/newest-python
-	.ci/bare-debian
+	.ci/side-by-side .ci/newest-python .ci/bare-debian
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -89,16 +91,26 @@ compat: $(VENV)/.test
 	@$(BIN)/python -m tests.harness.languages
 	$(BIN)/pytest $(if $(HBTABLE_COMPAT_SERVER),,$(PARALLEL)) compat-tests $(ARGS)
 
-# They wait most of the time, so more of them run at once than there are processors: each process has servers of its own.
-# Those that measure use a seventh of a processor, and have nothing but each other beside them.
 cluster-test: $(VENV)/.test
-	@if command -v java >/dev/null && command -v mvn >/dev/null; then compat-tests/servers/real-hdfs install; fi
 ifdef ARGS
+	$(INSTALL_HDFS)
 	$(BIN)/pytest cluster-tests $(ARGS)
 else
-	$(BIN)/pytest -n 4 --dist worksteal -m "not alone" cluster-tests
-	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
+	$(MAKE) cluster-test-waiting
+	$(MAKE) cluster-test-alone
 endif
+
+INSTALL_HDFS = @if command -v java >/dev/null && command -v mvn >/dev/null; then compat-tests/servers/real-hdfs install; fi
+
+# They wait half of the time, so more of them run at once than there are processors: each process has servers of its own.
+cluster-test-waiting: $(VENV)/.test
+	$(INSTALL_HDFS)
+	$(BIN)/pytest -n 4 --dist worksteal -m "not alone" cluster-tests
+
+# Those that measure use a seventh of a processor, and have nothing but each other beside them.
+cluster-test-alone: $(VENV)/.test
+	$(INSTALL_HDFS)
+	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)

@@ -19,9 +19,8 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [1, pytest.param(2, marks=pytest.mark.verify)])
-def test_a_crash_at_any_call_loses_and_invents_nothing(first: int) -> None:
-    assert sweep(seed=20061106, first=first, stride=4) > 80
+def test_a_crash_at_every_fourth_call_loses_and_invents_nothing() -> None:
+    assert sweep(seed=20061106, first=1, stride=4) > 80
 
 
 @pytest.mark.verify

@@ -1,6 +1,6 @@
 """A whole cluster under seeded faults: what must hold is in harness/sim_schedule.py; here are the seeds of every run.
 
-`make test-quick` runs a handful, `make test` a hundred, `make verify` those that find the planted bugs, and 200 that no
+`make test-quick` runs a handful, `make test` a hundred, `make verify` those that find the planted bugs, and 120 that no
 run has seen before. `make cluster-sim` runs 2,000 of these.
 """
 
@@ -16,7 +16,7 @@ from tests.harness.sim_schedule import Outcome, run_seed
 from tests.harness.sim_seeds import outcomes
 
 SEEDS = 100
-FRESH = 200
+FRESH = 120
 BATCH = 50
 ENOUGH = {
     "marker": 60,
