@@ -86,6 +86,16 @@ def test_a_program_is_that_of_its_seed(profile: str) -> None:
     assert random_program("7/1", 100, profile) != random_program("7/2", 100, profile)
 
 
+@pytest.mark.parametrize("profile", ["versions", "admin", "families"])
+def test_where_few_versions_are_kept_and_flushed_no_delete_shows_when_the_others_go(profile: str) -> None:
+    for seed in range(60):
+        program = random_program(f"7/{seed}", 100, profile)
+        made = [family for table in program["tables"] for family in table["families"]]
+        made += [line["a"]["family"] for line in program["lines"] if line["m"] in ("$add", "$modify")]
+        single = [line for line in program["lines"] if line["m"] == "$delete"]
+        assert not single or min(family["versions"] for family in made) >= 1000, seed
+
+
 @pytest.mark.parametrize("profile", ["memory", "ttl", "deep"])
 def test_no_put_with_a_time_to_live_has_the_time_of_another_of_its_cell(profile: str) -> None:
     """HBase shows the older one again, which is known: KNOWN, "ttl-same-time"."""

@@ -54,7 +54,7 @@ class Program:
     def family(self, name: str) -> dict[str, Any]:
         r = self.r
         family: dict[str, Any] = {"name": name, "versions": r.choice([1, 1, 2, 3, 5])}
-        if self.profile in ("flushes", "keepdeleted"):
+        if self.profile in ("flushes", "keepdeleted", "families"):  # each change of a table flushes
             family["versions"] = 1000
         if r.random() < 0.3:
             family["bloom"] = r.choice(["ROW", "ROWCOL"])

@@ -165,8 +165,8 @@ def _append(p: Program) -> None:
 
 
 def _version_delete(p: Program) -> None:
-    if p.profile == "versions":
-        return
+    if p.profile in ("versions", "admin"):
+        return  # it would show when a flush threw the versions in excess away
     kind = p.r.choice(["version", "version", "family-version"])
     single = kind == "version"
     arguments = {
