@@ -12,12 +12,12 @@ from functools import partial
 
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import LOCAL, FileSystem
-from hbtable.lockservice.identity import check_same
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import MASTER, MERGES, SERVERS, MasterCandidate, candidate_lock
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.files.collector import Collected, CollectionTimes, Collector, CollectorOptions
+from hbtable.master.mastership import Mastership
 from hbtable.master.metrics import MasterMetrics
 from hbtable.master.new_ids import NewIds
 from hbtable.master.reconciler import Reconciler
@@ -52,7 +52,6 @@ _ALL_SERVED = "everything is served"
 _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
 _SHORT_PAUSE_SECONDS = 0.02
-_LOOK_SECONDS = 0.1
 _MAX_CLOCK_SKEW_SECONDS = 300.0
 """A jump of the wall clock by more is refused: it would make all garbage old, which is kept for a while on purpose."""
 
@@ -116,37 +115,39 @@ class Master:
         history = self._history = TabletHistory(runtime, locator.calls, kept=fs.log_kind != LOCAL)
         many = options.parallel_loads
         self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics, history.note)
+        suspended = options.suspended_seconds
+        self._mastership = Mastership(runtime, session, fs, suspended, lambda: self._placement.epoch, self._lose)
+        check, check_own, admit = self._mastership.check, self._mastership.check_own, self._mastership.admit
         self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
-        self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
+        self._collector = Collector(runtime, fs, catalog, transport, check_own, garbage, unnamed, wall)
         new_ids = NewIds(session, fs, catalog)
         placing, own, looks, wake = self._placement, partial(owns_files, fs), self.reports, self.request_cycle
         self.tables = tables = TableOperations(
-            runtime, session, catalog, placing, looks, self._admit, new_ids, many, own, unnamed, wake, wall
+            runtime, session, catalog, placing, looks, admit, new_ids, many, own, unnamed, wake, wall
         )
-        act, rules = (self._check, wall, self.wake), normalizer_options
+        act, rules = (check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)
-        self._space = SpaceQuotas(runtime, session, catalog, tables, self._check, self.wake)
+        self._space = SpaceQuotas(runtime, session, catalog, tables, check, self.wake)
         self.calls = self._offered(Toggle(session, MERGES))
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
         self._wake = runtime.event()
         self._stopping = self._announced = self._lost = self._system_served = False
         self._task: Task | None = None
-        self._watching: Task | None = None
         self._looked_at: tuple[object, ...] | None = None
         """ServerReports.seen() at the last cycle that found nothing it could do; None after one that did something."""
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due, self._failures, self._servers, self._servers_since = 0.0, 0, frozenset[str](), 0.0
         self.collections = CollectionTimes(runtime, garbage)
-        self._states = StateCounter(runtime, session, fs, self._check)
+        self._states = StateCounter(runtime, session, fs, check)
 
     def _offered(self, merges: Toggle) -> MasterCalls:
-        deaths = self._runtime.deaths.ever
+        admit, deaths = self._mastership.admit, self._runtime.deaths.ever
         ask, normalizer = self.request_cycle, self._normalizer
-        return MasterCalls(self.tables, self._admit, self._collected, ask, merges, normalizer, self._space, deaths)
+        return MasterCalls(self.tables, admit, self._collected, ask, merges, normalizer, self._space, deaths)
 
     # ---------------------------------------------------------------- life
 
@@ -161,20 +162,19 @@ class Master:
     def start(self, address: str = "") -> None:
         """Spawns the task that waits for the lock and then works until stop()."""
         self._task = supervise(self._runtime, lambda: self._live(address), name="master")
-        self._watching = supervise(self._runtime, self._watch_session, name="master's session")
+        self._mastership.start()
 
     @switches
     def stop(self) -> None:
         """Ends the task after the step it is in, and frees the lock. Idempotent."""
         self._stopping = True
+        self._mastership.end()
         self._wake.set()
         if self._task is not None:
             self._task.join()
             self._task = None
         self._reconciler.stop()
-        if self._watching is not None:
-            self._watching.kill()
-            self._watching = None
+        self._mastership.stop()
         self._states.stop()
         self._normalizer.stop()
         self._space.stop()
@@ -255,25 +255,10 @@ class Master:
             idle = failed or self._looked_at is not None
             self._wake.wait(self._options.period_seconds if idle else _SHORT_PAUSE_SECONDS)
 
-    @switches
-    def _watch_session(self) -> None:
-        """An idle master, or one whose step hangs, notices as well that it may not go on."""
-        session, clock = self._session, self._runtime.clock_seconds
-        confirmed = clock()
-        while not self._stopping:
-            if session.over():
-                self._lose("the session ended")
-                return
-            if session.valid():
-                confirmed = clock()
-            elif self._placement.epoch and clock() - confirmed > self._options.suspended_seconds:
-                self._lose("the lock service cannot be reached")
-                return
-            self._runtime.sleep(_LOOK_SECONDS)
-
     def _lose(self, why: str) -> None:
         self._note(f"{why}; this master stops, another one takes over")
         self._stopping = True
+        self._mastership.end()
         self._wake.set()
         if not self._lost:
             self._lost = True
@@ -284,35 +269,12 @@ class Master:
             log.info("master: %s", message)
         self.last_message = message
 
-    def _check(self) -> None:
-        if not self._placement.epoch:
-            raise Unavailable("this is not the master at the moment; try again")
-        if self._session.over():
-            raise LockLost("the master lost its lock and stops; another one takes over")
-        if not self._session.valid():
-            raise Unavailable("the master cannot reach the lock service, and may not act until it does; try again")
-
-    @switches
-    def _check_own(self) -> None:
-        """Raises InvalidConfiguration when the files may be another cluster's. To be called before any is deleted."""
-        self._check()
-        check_same(self._session, self._fs)
-
-    def _admit(self) -> None:
-        """Refuses a call of MasterService unless this process is the master. Unavailable: nothing was begun, so its
-        caller may ask the master that there is now."""
-        try:
-            self._check()
-        except LockLost as error:
-            # Over the wire a LockLost counts as no answer: the caller would be told that the outcome is unknown.
-            raise Unavailable(f"{error}; nothing was begun, ask that one") from error
-
     # ---------------------------------------------------------------- the cycle
 
     @switches
     def cycle(self) -> str:
         """One round. Returns what it decided; `everything is served` when there was nothing to do."""
-        self._check()
+        self._mastership.check()
         reports = self.reports()
         self._metrics.saw_servers(reports)
         now = self._runtime.clock_seconds()
@@ -393,7 +355,7 @@ class Master:
         try:
             collected = self._collect_now()
         except LockLost as error:
-            raise Unavailable(f"{error}; ask that one") from error  # as in _admit; and it may be asked for twice
+            raise Unavailable(f"{error}; ask that one") from error  # as in admit(); and it may be asked for twice
         if collected.message:
             log.info("master: %s, because it was asked to", collected.message)
         return collected.result
