@@ -119,3 +119,13 @@ def guarded(function: Callable[..., T], *arguments: object) -> T:
         if type(error).__name__ != "PanicException":
             raise  # a task is being killed, or a simulated process crashed
         raise NativePanic(f"hdfs-native panicked: {error}") from None
+
+
+@switches
+def put_whole(client: NativeClient, absolute: str, data: bytes, replication: int) -> None:
+    """Makes a file with this content, which is on the disks of its DataNodes on return. For a thread: it may hang."""
+    writer = client.create(absolute, replication)
+    if data:
+        writer.write(data)
+        writer.hsync()  # close() alone leaves the bytes in the DataNodes' memory
+    writer.close()

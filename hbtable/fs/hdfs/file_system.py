@@ -19,7 +19,7 @@ from typing import Final, TypeVar, final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
 from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
-from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, connect, guarded
+from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, connect, guarded, put_whole
 from hbtable.fs.hdfs.errors import NotAllowed, is_a_folder, message, missing_parent, translated
 from hbtable.fs.hdfs.files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs.options import HdfsNativeOptions
@@ -150,7 +150,7 @@ class HdfsNativeFileSystem:
         thread = self.threads.take(for_log=path.startswith(_LOGS))
         deadline_seconds = grown(self.options.put_seconds, len(data))
         try:
-            self.threads.call(thread, deadline_seconds, _put_whole, self.client, absolute, data, replication)
+            self.threads.call(thread, deadline_seconds, put_whole, self.client, absolute, data, replication)
         except Exception as error:
             raise translated(error, path, "writing", writes=True) from error
         finally:
@@ -389,13 +389,3 @@ class HdfsNativeFileSystem:
         event = self.completing.get(path)
         if event is not None:
             event.wait(self.options.file_sync_seconds)
-
-
-@switches
-def _put_whole(client: NativeClient, absolute: str, data: bytes, replication: int) -> None:
-    """In a thread."""
-    writer = client.create(absolute, replication)
-    if data:
-        writer.write(data)
-        writer.hsync()  # close() alone leaves the bytes in the DataNodes' memory
-    writer.close()
