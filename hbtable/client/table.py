@@ -85,6 +85,14 @@ class Table:
         self._suspects = suspects
         self._id = 0  # 0, METADATA's own, is that of no table a client can name: not looked up yet
 
+    def cached_tablet(self, row: bytes) -> TabletRecord | None:
+        """The tablet of the row, perhaps out of date; None: it would have to be looked for. Does not switch."""
+        return self._locator.cached(self._id, row) if self._id else None
+
+    def forget_tablet(self, row: bytes) -> None:
+        """It proved wrong. Does not switch."""
+        self._locator.forget(self._id, row)
+
     # ---------------------------------------------------------------- writes
 
     @switches

@@ -191,7 +191,7 @@ class GatewayConnection:
         clock, methods, slow_seconds = context.clock, context.methods, context.slow.threshold_seconds
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
-        self._wire, self.framed = wire, framed
+        self._wire, self.framed, ask = wire, framed, context.relay_of(self.host, wire)
         ahead, more, wait_for_turn = self._ahead, source.begin, context.request_gate(self.host)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
@@ -220,7 +220,7 @@ class GatewayConnection:
                     source.settle()
                 outcome = "ok"
                 try:
-                    ready = ahead.take(method, sequence, values) if ahead.made else None
+                    ready = ahead.take(method, sequence, values) if ahead.made else ask and ask(method, values, source)
                     answer = ready or reply(method, sequence, method.call(*values))
                     method.ok.value += 1
                 except Exception as error:  # noqa: BLE001 - whatever a call raises is answered, not dropped

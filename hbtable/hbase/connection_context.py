@@ -9,11 +9,13 @@ from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.log_limiter import LogLimiter
+from hbtable.hbase.relay import RELAYED, Relay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.thrift.binary_reader import read_strict
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
@@ -27,7 +29,8 @@ class ConnectionContext:
 
     __slots__ = (
         "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",
-        "port", "registry", "request_gate", "security", "slow", "stall_seconds", "user", "wall_millis", "wires",
+        "port", "registry", "relay", "request_gate", "security", "slow", "stall_seconds", "user", "wall_millis",
+        "wires",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +64,8 @@ class ConnectionContext:
         self.log_limiter = LogLimiter(logging.getLogger("hbtable.hbase"), self.clock)
         self.in_flight = 0
         self.draining = False
+        self.relay: Relay | None = None
+        """Passes calls on to gateways of other processes."""
         self.host = "127.0.0.1"
         self.port = 0
 
@@ -75,6 +80,12 @@ class ConnectionContext:
             "Bytes of large requests and answers under way.",
             lambda: float(self.budget.used_bytes),
         )
+
+    def relay_of(self, host: str, wire: Wire) -> Callable[..., bytes | None] | None:
+        """Is asked first for the answers to a client's calls; None: there is nobody to ask."""
+        if self.relay is None or wire.read_head is not read_strict:
+            return None
+        return self.relay.refuse if host == RELAYED else self.relay.ask
 
     def measure(self, methods: Iterable[ThriftMethod]) -> None:
         """Counts and times their calls from now on."""

@@ -40,6 +40,7 @@ from hbtable.hbase.codec.wires import Wire, wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.permissions.guard import Guard
+from hbtable.hbase.relay import Relay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
@@ -262,6 +263,10 @@ class ThriftGateway:
         """Whether he may administer everything. Does not switch."""
         with acting_as(user):
             return self._guard is None or self._guard.may(GLOBAL, Action.ADMIN)
+
+    def relay_by(self, relay: Relay) -> None:
+        """Calls are passed on from now on. Only without users: those are known to this gateway alone."""
+        self._context.relay = relay if self._guard is None else None
 
     @property
     def port(self) -> int:

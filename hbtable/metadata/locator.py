@@ -147,8 +147,10 @@ class Locator:
     # ---------------------------------------------------------------- misses
 
     def _cached(self, table_id: int, row: bytes, before: bool) -> TabletRecord | None:
-        if before:
-            return self._cached_before(table_id, row)
+        return self._cached_before(table_id, row) if before else self.cached(table_id, row)
+
+    def cached(self, table_id: int, row: bytes) -> TabletRecord | None:
+        """As find(), of what is in the cache alone. Does not switch."""
         table = self._tables.get(table_id)
         index = bisect_right(table.starts, row) if table is not None else 0
         if table is None or not index or not _reaches(table.records[index - 1], row):

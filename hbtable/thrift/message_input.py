@@ -90,6 +90,12 @@ class MessageInput:
         if len(self.data) > SMALL_BYTES:
             self._arrive(len(self.data))
 
+    def whole(self) -> bytes | None:
+        """The bytes of a current message that is small and was decoded to its end; None for any other."""
+        if self._base or self.reservation is not None:
+            return None
+        return self.data[: self.position]
+
     def message_bytes(self) -> int:
         """Bytes of the current message decoded so far."""
         return self._base + self.position

@@ -81,6 +81,22 @@ def test_the_folder_goes_to_one_server_to_three_to_a_program_and_back(server: Se
             assert [row for row, _ in database.table(name.decode()).scan()] == [b"before 0", b"before 2"]
 
 
+def test_calls_for_another_process_rows_go_on_as_they_came_and_are_done_once(server: ServerProcess) -> None:
+    make_tables(server)
+    connections = [server.connect() for _ in range(2)]
+    for number in range(20):
+        for connection in connections:
+            for name in TABLES:
+                table = connection.table(name)
+                assert table.counter_inc(b"row", b"f:n") == 2 * number + connections.index(connection) + 1
+                table.put(b"other", {b"f:x": b"%d" % number})
+                assert table.row(b"other") == {b"f:x": b"%d" % number}
+                table.delete(b"other")
+                assert table.row(b"other") == {}
+    for connection in connections:
+        connection.close()
+
+
 def test_a_process_that_is_killed_is_replaced_and_its_rows_are_served(server: ServerProcess) -> None:
     make_tables(server)
     before = server_pids(server)

@@ -136,14 +136,14 @@ class ServerChildren:
                 raise Unavailable(f"{host}:{port} cannot be reached: there is no such process any more")
             return connected(os.dup(ours))
 
-    def _connect_child(self, child: ServerChild, number: int, serial: int) -> None:
+    def _connect_child(self, child: ServerChild, number: int, serial: int, kind: bytes) -> None:
         with _pair() as (ours, theirs):
             if serial == LAUNCHER:
                 self.roles.take(os.dup(ours), (PROCESS, child.serial))
                 found = True
             else:
                 target = self._running.get(serial)
-                found = target is not None and target.handover.give(b"role %d" % child.serial, ours)
+                found = target is not None and target.handover.give(b"%s %d" % (kind, child.serial), ours)
             if found:
                 child.handover.give(b"connected %d" % number, theirs)
             else:

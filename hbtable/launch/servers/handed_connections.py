@@ -3,8 +3,8 @@ between the roles, which it makes when one asks for another.
 
 Messages on the Handover (runtime.handed_sockets), words with a space between them; * comes with a connection:
 
-    from the launcher   client HOST PORT *      role SERIAL *      connected NUMBER *      absent NUMBER
-    to the launcher     ready                   connect NUMBER SERIAL
+    from the launcher   client HOST PORT *   role SERIAL *   relayed SERIAL *   connected NUMBER *   absent NUMBER
+    to the launcher     ready                connect NUMBER SERIAL KIND         (KIND: role or relayed)
 
 SERIAL is the number of a process, 0 the launcher's. An address between roles is "process:SERIAL".
 """
@@ -12,6 +12,7 @@ SERIAL is the number of a process, 0 the launcher's. An address between roles is
 from typing import Final, final
 
 from hbtable.errors import Unavailable
+from hbtable.hbase.relay import RELAYED
 from hbtable.runtime.handed_sockets import Handed, HandedListener, Handover, connected
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
@@ -21,6 +22,7 @@ from hbtable.switches import switches
 PROCESS: Final = "process"
 LAUNCHER: Final = 0
 READY: Final = b"ready"
+ROLE: Final = "role"
 
 
 def address_of(serial: int) -> str:
@@ -63,10 +65,20 @@ class HandedConnections:
     @switches
     def connect(self, host: str, port: int, timeout_seconds: float) -> Socket:
         """As runtime.sockets.connect, of an address_of()."""
+        return self._connect(host, port, timeout_seconds, ROLE)
+
+    @switches
+    def connect_relayed(self, address: str, timeout_seconds: float) -> Socket:
+        """To the gateway of the process at an address_of(). Unavailable."""
+        host, _, port = address.rpartition(":")
+        return self._connect(host, int(port), timeout_seconds, RELAYED)
+
+    @switches
+    def _connect(self, host: str, port: int, timeout_seconds: float, kind: str) -> Socket:
         self._number = number = self._number + 1
         asked = self._asked[number] = _Asked(self._runtime.event())
         try:
-            if self._handover.give(b"connect %d %d" % (number, port)):
+            if self._handover.give(b"connect %d %d %s" % (number, port, kind.encode())):
                 asked.done.wait(timeout_seconds)
         finally:
             del self._asked[number]
@@ -83,7 +95,9 @@ class HandedConnections:
         word, *rest = handed.message.decode().split(" ")
         if word == "client":
             self.clients.take(handed.descriptor, (rest[0], int(rest[1])))
-        elif word == "role":
+        elif word == RELAYED:
+            self.clients.take(handed.descriptor, (RELAYED, int(rest[0])))
+        elif word == ROLE:
             self.roles.take(handed.descriptor, (PROCESS, int(rest[0])))
         else:
             asked = self._asked.get(int(rest[0]))

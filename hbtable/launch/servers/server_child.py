@@ -39,14 +39,14 @@ process was stopped, too, there were none."""
 @final
 class ServerChild:
     """A server process that runs. start() once, then live(), which returns when it is gone. `connect`: is asked for a
-    connection between two processes by (who asks, number of the question, serial of the other)."""
+    connection between two processes by (who asks, number of the question, serial of the other, kind)."""
 
     def __init__(
         self,
         runtime: Runtime,
         service: LockService,
         gets: Inheritance,
-        connect: Callable[["ServerChild", int, int], None],
+        connect: Callable[["ServerChild", int, int, bytes], None],
     ) -> None:
         """`gets`: without the descriptors that are made for it here."""
         self.serial = gets.serial
@@ -126,5 +126,5 @@ class ServerChild:
             if handed.message == READY:
                 self.ready.set()
                 continue
-            _, number, serial = handed.message.split(b" ")
-            self._connect(self, int(number), int(serial))
+            _, number, serial, kind = handed.message.split(b" ")
+            self._connect(self, int(number), int(serial), kind)

@@ -18,10 +18,11 @@ from hbtable.access.store import AccountFile
 from hbtable.access.verification import Verifier
 from hbtable.client.client import Client
 from hbtable.client.suspects import Suspects
-from hbtable.errors import HbtableError, LockLost
+from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.folder_identity import InheritedFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.permissions.guard import Guard
+from hbtable.hbase.relay import Relay
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.hbase.transports.kerberos import kerberos_of
@@ -61,6 +62,7 @@ from hbtable.tabletserver.role import TabletServerRole
 log = logging.getLogger("hbtable.launch.servers.server_process")  # it is run as __main__
 
 _BEAT_SECONDS: Final = 0.5
+_CONNECT_SECONDS: Final = 2.0
 
 
 @final
@@ -82,6 +84,7 @@ class ServerProcess:
         self.security = GatewaySecurity(self._tls, configuration.options("auth", AuthOptions))
         self._connections = HandedConnections(runtime, Handover(inheritance.handover_fd))
         self._registry = Registry()
+        self._addresses: Addresses
         self._rpc: RpcServer
         self._status: ProcessStatus
         self._memory: MemoryWatch
@@ -96,7 +99,8 @@ class ServerProcess:
         features.check(session)
         fs = LocalFileSystem(gets.folder, runtime)
         fs.check_held = InheritedFolder(gets.folder, gets.lock_fd, gets.folder_fd).check_held
-        local, addresses = LocalTransport(), Addresses(session)
+        local = LocalTransport()
+        self._addresses = addresses = Addresses(session)
         transport = RpcTransport(
             runtime, addresses.server, addresses.master, RpcOptions(), local, connect=self._connections.connect
         )
@@ -131,6 +135,13 @@ class ServerProcess:
         return self._connections.clients
 
     @switches
+    def _connect_relayed(self, incarnation: str) -> Socket:
+        address = self._addresses.server(incarnation)
+        if address is None:
+            raise Unavailable(f"tablet server {incarnation} is gone")
+        return self._connections.connect_relayed(address, _CONNECT_SECONDS)
+
+    @switches
     def _open_gateway(self, client: Client, transport: RpcTransport, fs: LocalFileSystem, guard: Guard | None) -> None:
         runtime, gets, auth = self._runtime, self._inheritance, self.security.auth
         verifier = Verifier(runtime, AccountFile(gets.folder), auth)
@@ -150,8 +161,9 @@ class ServerProcess:
             guard,
             self._listen_to_clients,
         )
-        gateway.start(gets.host)
         role = self.role
+        gateway.relay_by(Relay(role.incarnation, client.table, self._connect_relayed, self._registry))
+        gateway.start(gets.host)
         self._status = ProcessStatus(
             runtime, self._registry, self.session, clock=role.shared.wall.refused_jump, broken=role.broken
         )

@@ -1,0 +1,197 @@
+"""Gateways of one machine pass each other the calls for rows that the other one's tablet server has, as they came.
+
+A call's bytes go on whole to the gateway beside the row's owner, and its answer comes back whole. A call between roles
+would be made of the decoded call, and the answer of the decoded answer.
+
+    call      a frame with the message       answer    a frame with the message, or with NOT_MINE: nothing was done
+
+Which calls: those of Thrift1's strict binary protocol that name one table and, but for batches, one row. All others,
+those of batches over several tablets, large ones, and all while users are asked who they are, go by the client library
+as on any cluster. So they do where this way fails before the call went out. After that a read is done again; a write
+may have been carried out, which its client is told, as of any server that dies.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, final
+
+from hbtable.errors import HbtableError, OutcomeUnknown
+from hbtable.hbase.codec.interface import ThriftMethod
+from hbtable.metrics.registry import Registry
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.sockets import Socket
+from hbtable.switches import switches
+
+RELAYED: Final = "relayed"
+"""The host, as far as a gateway knows it, of calls that another one passed on: these go no further."""
+NOT_MINE: Final = b"not mine"
+
+_U32: Final = struct.Struct(">I")
+_READS: Final = frozenset(
+    ("get", "getVer", "getVerTs", "getRow", "getRowWithColumns", "getRowTs", "getRowWithColumnsTs")
+)
+_WRITES: Final = frozenset(
+    (
+        "mutateRow", "mutateRowTs", "deleteAll", "deleteAllTs", "deleteAllRow", "deleteAllRowTs", "atomicIncrement",
+        "checkAndPut",
+    )
+)  # fmt: skip
+_BATCHES: Final = frozenset(("mutateRows", "mutateRowsTs"))
+_RECEIVE_BYTES: Final = 65536
+_KEPT: Final = 64
+"""Connections to each gateway, between calls."""
+_MOST_ROWS: Final = 200
+"""A longer batch lies in several tablets mostly."""
+
+Connect = Callable[[str], Socket]
+"""A new connection to the gateway beside this tablet server. *Switches.* HbtableError when there is none."""
+
+
+class Located(Protocol):
+    """A table as a relay asks it (client.table.Table)."""
+
+    def cached_tablet(self, row: bytes) -> TabletRecord | None: ...
+    def forget_tablet(self, row: bytes) -> None: ...
+
+
+class Message(Protocol):
+    """The call's bytes (thrift.message_input.MessageInput)."""
+
+    def whole(self) -> bytes | None: ...
+
+
+class _Lost(Exception):
+    """The call went out and no answer came."""
+
+
+@final
+class Relay:
+    """`mine`: the tablet server beside this gateway. `table`: by its name in any spelling; HbtableError for one that no
+    table can have."""
+
+    def __init__(self, mine: str, table: Callable[[bytes], Located], connect: Connect, registry: Registry) -> None:
+        self._mine = mine
+        self._table = table
+        self._connect = connect
+        self._idle: dict[str, list[Socket]] = {}
+        self._count = registry.counter("hbtable_relayed_calls_total", "Calls that the gateway of another process did.")
+
+    @switches
+    def ask(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
+        """The answer of the gateway beside the row's owner; None: it is to be done here, and nothing was done yet.
+        *Switches.* OutcomeUnknown."""
+        found = self._located(method.name, values)
+        if found is None or found[2].owner in ("", self._mine):
+            return None
+        table, row, record = found
+        message = source.whole()
+        if message is None:
+            return None
+        try:
+            answer = self._exchange(record.owner, message)
+        except _Lost as error:
+            table.forget_tablet(row)
+            if method.name in _READS:
+                return None
+            raise OutcomeUnknown(
+                f"tablet server {record.owner} gave no answer to {method.name}, which may have been done: {error}"
+            ) from error
+        if answer is None or answer == NOT_MINE:
+            table.forget_tablet(row)
+            return None
+        self._count.value += 1
+        return answer
+
+    def refuse(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
+        """Of a call that was passed on: NOT_MINE when it is known that another server has the row. Does not switch."""
+        found = self._located(method.name, values)
+        return None if found is None or found[2].owner == self._mine else NOT_MINE
+
+    def _located(self, name: str, values: Sequence[object]) -> tuple[Located, bytes, TabletRecord] | None:
+        """Table, row and the tablet of all of it; None: not of one tablet, or not known."""
+        name_of_table, row, rows = None, None, None
+        if name in _READS or name in _WRITES:
+            name_of_table, row = values[:2]
+        elif name in _BATCHES and isinstance(values[1], list) and 0 < len(values[1]) <= _MOST_ROWS:
+            name_of_table, rows = values[:2]
+            row = values[1][0][0]
+        if not isinstance(name_of_table, bytes) or not isinstance(row, bytes):
+            return None
+        try:
+            table = self._table(name_of_table)
+        except HbtableError:
+            return None  # said where it is done
+        record = table.cached_tablet(row)
+        if record is None or (isinstance(rows, list) and not _within(rows, record)):
+            return None
+        return table, row, record
+
+    @switches
+    def _exchange(self, owner: str, message: bytes) -> bytes | None:
+        """None: not begun. _Lost."""
+        idle = self._idle.setdefault(owner, [])
+        frame = _U32.pack(len(message)) + message
+        socket = _sent(idle.pop(), frame) if idle else None
+        if socket is None:
+            try:
+                # None of the idle ones is better than the one used last.
+                self._close(idle)
+                socket = _sent(self._connect(owner), frame)
+            except HbtableError:
+                self._idle.pop(owner, None)
+        if socket is None:
+            return None
+        try:
+            answer = _answer(socket)
+        except BaseException:
+            socket.close()
+            raise
+        if len(idle) >= _KEPT:
+            socket.close()
+        else:
+            idle.append(socket)
+        return answer
+
+    def _close(self, idle: list[Socket]) -> None:
+        while idle:
+            idle.pop().close()
+
+
+@switches
+def _sent(socket: Socket, frame: bytes) -> Socket | None:
+    """None: the gateway never got all of it, and so does none of it. A peer that has ended shows at once: these are
+    Unix sockets."""
+    try:
+        socket.sendall(frame)
+    except BaseException as error:
+        socket.close()
+        if not isinstance(error, OSError):
+            raise
+        return None
+    return socket
+
+
+@switches
+def _answer(socket: Socket) -> bytes:
+    """_Lost."""
+    try:
+        data = socket.recv(_RECEIVE_BYTES)
+        while data and (len(data) < 4 or len(data) < 4 + _U32.unpack_from(data)[0]):
+            piece = socket.recv(_RECEIVE_BYTES)
+            if not piece:
+                raise _Lost("it ended in the middle of its answer")
+            data += piece
+    except OSError as error:
+        raise _Lost(str(error)) from error
+    if not data:
+        raise _Lost("it closed the connection")
+    return data[4:]
+
+
+def _within(batches: Sequence[tuple[object, ...]], record: TabletRecord) -> bool:
+    start, stop = record.range
+    for batch in batches:
+        row = batch[0]
+        if not isinstance(row, bytes) or row < start or (stop and row >= stop):
+            return False
+    return True

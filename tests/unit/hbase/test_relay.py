@@ -1,0 +1,137 @@
+"""A call goes on to the gateway beside the row's owner as it came; where that fails nothing is done twice."""
+
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hbtable.errors import OutcomeUnknown, Unavailable
+from hbtable.hbase.relay import NOT_MINE, Relay
+from hbtable.metrics.registry import Registry
+from hbtable.model.ranges import RowRange
+
+TABLET = SimpleNamespace(owner="other", range=RowRange(b"a", b"m"))
+
+
+class Table:
+    """Knows one tablet."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[bytes] = []
+
+    def cached_tablet(self, row: bytes) -> Any:
+        return TABLET if b"a" <= row < b"m" and not self.forgotten else None
+
+    def forget_tablet(self, row: bytes) -> None:
+        self.forgotten.append(row)
+
+
+class Peer:
+    """The connection to the other gateway, which answers so, or breaks."""
+
+    def __init__(self, pieces: list[bytes], breaks_at_send: bool = False) -> None:
+        self.pieces = pieces
+        self.breaks_at_send = breaks_at_send
+        self.got = b""
+        self.closed = False
+
+    def sendall(self, data: bytes, flags: int = 0) -> None:
+        if self.breaks_at_send:
+            raise BrokenPipeError
+        self.got += data
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        return self.pieces.pop(0) if self.pieces else b""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def framed(message: bytes) -> bytes:
+    return struct.pack(">I", len(message)) + message
+
+
+def ask(peer: Peer | None, name: str, row: object, mine: str = "me", whole: bytes | None = b"call") -> Any:
+    """(answer, the table)"""
+    table = Table()
+
+    def connect(owner: str) -> Any:
+        if peer is None:
+            raise Unavailable("nobody")
+        return peer
+
+    relay = Relay(mine, lambda name: table, connect, Registry())
+    method: Any = SimpleNamespace(name=name)
+    return relay.ask(method, [b"t", row], SimpleNamespace(whole=lambda: whole)), table
+
+
+def test_the_call_goes_on_as_it_came_and_so_does_the_answer() -> None:
+    peer = Peer([framed(b"the answer")[:3], framed(b"the answer")[3:7], framed(b"the answer")[7:]])
+    answer, table = ask(peer, "getRow", b"b")
+    assert (answer, peer.got, table.forgotten) == (b"the answer", framed(b"call"), [])
+    assert not peer.closed
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "mine", "whole"),
+    [
+        ("getRow", b"b", "other", b"call"),
+        ("getRow", b"z", "me", b"call"),
+        ("getRow", None, "me", b"call"),
+        ("getRow", b"b", "me", None),
+        ("getTableNames", b"b", "me", b"call"),
+        ("scannerOpen", b"b", "me", b"call"),
+        ("mutateRows", [], "me", b"call"),
+        ("mutateRows", [(b"b", []), (b"z", [])], "me", b"call"),
+        ("mutateRows", None, "me", b"call"),
+        ("mutateRows", [(None, [])], "me", b"call"),
+        ("mutateRows", [(b"b", [])] * 201, "me", b"call"),
+    ],
+)
+def test_what_is_this_servers_or_of_no_single_tablet_is_done_here(
+    name: str, row: object, mine: str, whole: bytes | None
+) -> None:
+    peer = Peer([framed(b"answer")])
+    answer, _ = ask(peer, name, row, mine, whole)
+    assert answer is None
+    assert peer.got == b""
+
+
+def test_a_batch_within_one_tablet_goes_on() -> None:
+    assert ask(Peer([framed(b"done")]), "mutateRows", [(b"b", []), (b"c", [])])[0] == b"done"
+
+
+@pytest.mark.parametrize("name", ["getRow", "mutateRow"])
+@pytest.mark.parametrize("peer", [None, Peer([], breaks_at_send=True), Peer([framed(NOT_MINE)])])
+def test_what_was_not_begun_there_is_done_here_and_looked_for_anew(name: str, peer: Peer | None) -> None:
+    if peer is not None and not peer.breaks_at_send:
+        peer.pieces = [framed(NOT_MINE)]
+    answer, table = ask(peer, name, b"b")
+    assert answer is None
+    assert table.forgotten == [b"b"]
+
+
+@pytest.mark.parametrize("pieces", [[], [b"\0\0"], [framed(b"half an answer")[:9]]])
+def test_without_an_answer_a_read_is_done_again_and_a_write_is_not(pieces: list[bytes]) -> None:
+    peer = Peer(list(pieces))
+    answer, table = ask(peer, "get", b"b")
+    assert answer is None
+    assert table.forgotten == [b"b"]
+    assert peer.closed
+    for name in ("mutateRow", "atomicIncrement", "checkAndPut", "deleteAllRow"):
+        with pytest.raises(OutcomeUnknown, match=f"gave no answer to {name}, which may have been done"):
+            ask(Peer(list(pieces)), name, b"b")
+    with pytest.raises(OutcomeUnknown):
+        ask(Peer(list(pieces)), "mutateRows", [(b"b", [])])
+
+
+def test_a_call_that_was_passed_on_goes_no_further() -> None:
+    table = Table()
+    method: Any = SimpleNamespace(name="getRow")
+    source = SimpleNamespace(whole=lambda: b"call")
+    relay = Relay("me", lambda name: table, lambda owner: pytest.fail("it went on"), Registry())
+    assert relay.refuse(method, [b"t", b"b"], source) == NOT_MINE
+    assert relay.refuse(method, [b"t", b"z"], source) is None  # not known: looked for, and done
+    owner = Relay("other", lambda name: table, lambda owner: pytest.fail("it went on"), Registry())
+    assert owner.refuse(method, [b"t", b"b"], source) is None
