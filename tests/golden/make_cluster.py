@@ -2,8 +2,8 @@
 
     cd CHECKOUT && PYTHONPATH=CHECKOUT python .../tests/golden/make_cluster.py NAME
 
-CHECKOUT as in make.py. A simulated cluster of that commit is filled, loses a tablet server, and ends as in a loss of
-power while it recovers: tests/golden/NAME-hdfs.tar.xz, whose logs are of segments, and NAME-webhdfs.tar.xz, of group
+CHECKOUT as in make.py. A simulated cluster of that commit is filled, has ranges of rows deleted, a family added later,
+quotas, users and grants, loses a tablet server, and ends as in a loss of power while it recovers: tests/golden/NAME-hdfs.tar.xz, whose logs are of segments, and NAME-webhdfs.tar.xz, of group
 files. Each holds `files/`, what is on the shared file system, `lockservice.json`, what the lock service has, and
 `model.json`.
 """
@@ -12,11 +12,17 @@ import io
 import json
 import sys
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from workload import COLUMN, FAMILY, FAMILY_VERSION, T0, VERSION, ModelTable
 
+from hbtable.access.actions import actions_of, letters_of
+from hbtable.access.grants_file import grants_file
+from hbtable.access.passwords import PasswordHash, TokenRecord
+from hbtable.access.scopes import GLOBAL, of_table
+from hbtable.access.store import AccountNode
 from hbtable.model.mutation import (
     DELETE_COLUMN,
     DELETE_FAMILY,
@@ -25,6 +31,7 @@ from hbtable.model.mutation import (
     PUT,
     RowMutation,
 )
+from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from tests.harness.sim_cluster import SimCluster, SimOptions
 
@@ -52,16 +59,74 @@ class GoldenCluster:
         schemas = {name: FamilySchema(name, **options) for name, options in self.table.families.items()}
         self._client("create_table", TableSchema(b"t", schemas), [b"row-15"])
         self._write(0)
+        self._delete_range(0)
         self._client("flush", b"t")
         self._write(1)
+        self._delete_range(1)
         self._client("split", b"t", b"row-22")
+        self._add_family()
         self._write(2)
+        self._put_ranged(b"new", T0 + 100)
+        self.access()
         self._kill_owner()
         while not self._recovering():
             cluster.runtime.sleep(0.01)
         cluster.down = True
         for process in cluster.processes():
             process.kill()
+
+    def _put_ranged(self, value: bytes, time: int, rows: tuple[bytes, ...] = (b"row-30-gone-2",)) -> None:
+        for row in rows:
+            self._mutate(row, [(PUT, b"f", b"q", time, value)])
+            self.table.put(row, b"f:q", value, time)
+
+    def _delete_range(self, turn: int) -> None:
+        """Of what lies in files, and of what is in memory."""
+        rows = tuple(b"row-30-%s-%d" % (kind, number) for kind in (b"gone", b"kept") for number in range(5))
+        self._put_ranged(b"turn %d" % turn, T0 + 10 * turn, rows)
+        if turn:
+            self._client("flush", b"t")
+        table = self._process.client.table(b"t")
+        self.cluster.in_process(self._process, table.delete_range, RowRange(b"row-30-gone", b"row-30-h"))
+        self.table.delete_rows(b"row-30-gone")
+
+    def _add_family(self) -> None:
+        """Its cells stand under its identity: /cluster lists that as a feature."""
+        self.table.families[b"h"] = {"max_versions": 1}
+        schemas = {name: FamilySchema(name, **options) for name, options in self.table.families.items()}
+        self._client("alter_table", TableSchema(b"t", schemas, version=2))
+
+    def access(self) -> None:
+        """Who may come in, do what, and ask for how much."""
+        process = self._process
+        session = process.connect()
+
+        def change() -> None:
+            token = TokenRecord("0123456789abcdef", sha256(b"secret").digest(), 0)
+            AccountNode(session).change(
+                lambda users: (
+                    users.with_user("ann", PasswordHash.of("golden password"))
+                    .with_user("ben", None)
+                    .with_token("ben", token, 0)
+                )
+            )
+            grants_file(session).change(
+                lambda grants: (
+                    grants.with_grant("ann", of_table(b"t", b"f"), actions_of("RW"))
+                    .with_grant("@staff", of_table(b"t"), actions_of("R"))
+                    .with_grant("ben", GLOBAL, actions_of("CA"))
+                )
+            )
+            master = process.transport.master()
+            master.set_throttle("ann", b"", b"t", False, "READ_NUMBER", 1000, 60)
+            master.set_throttle("", b"default", b"", False, "WRITE_SIZE", 1 << 30, 3600)
+            master.set_space_limit(b"", b"t", 1 << 40, "NO_WRITES")
+            master.set_quota_exemption("ben", True)
+            self.quotas = [dict(one) for one in master.quotas()]
+            self.users = sorted(AccountNode(session).read().by_name)
+            self.grants = [[one.holder, str(one.scope), letters_of(one.actions)] for one in grants_file(session).read()]
+
+        self.cluster.in_process(process, change)
 
     def _kill_owner(self) -> None:
         """Of the first tablet: what it had in memory is in its log alone."""
@@ -110,7 +175,9 @@ def main(name: str, log_kind: str) -> None:
         _add(
             archive, "lockservice.json", _json({path: [file.version, _text(file.data)] for path, file in locks.items()})
         )
-        _add(archive, "model.json", _json({"log_kind": log_kind, "tables": {"t": {"cells": cells}}}))
+        model = {"log_kind": log_kind, "tables": {"t": {"cells": cells}}}
+        access = {"quotas": golden.quotas, "users": golden.users, "grants": golden.grants}
+        _add(archive, "model.json", _json(model | access))
 
 
 def _text(data: bytes) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from hbtable.access.actions import letters_of
+from hbtable.access.grants_file import grants_file
+from hbtable.access.store import AccountNode
 from hbtable.errors import InvalidRequest
 from hbtable.fs.memory_disk import MemoryContent
 from hbtable.launch.cli.check import check_folder
@@ -158,21 +161,40 @@ def test_a_cluster_recovers_is_written_to_and_stays_whole(tmp_path: Path, name: 
     cluster.lock_service._files.reserve_numbers(1000)
     wanted = due(model["tables"]["t"])
     assert len(wanted) > 40
-    cluster.runtime.run(lambda: _live_on(cluster, wanted))
+    cluster.runtime.run(lambda: _live_on(cluster, wanted, model))
 
 
-def _live_on(cluster: SimCluster, wanted: Cells) -> None:
+def _live_on(cluster: SimCluster, wanted: Cells, model: dict[str, Any]) -> None:
     cluster.start()
     cluster.runtime.sleep(10)
     client = cluster.add_client()
     table = client.client.table(b"t")
     for turn in range(2):
+        if "users" in model:
+            cluster.in_process(client, _compare_access, client, model)
         compare(cluster.in_process(client, found, table), wanted)
         cluster.in_process(client, written, table, wanted, ["f", "g"], turn)
         cluster.in_process(client, client.client.admin.major_compact, b"t")
         compare(cluster.in_process(client, found, table), wanted)
         for slot in cluster.servers:
             slot.process.kill()
+
+
+def _compare_access(client: Any, model: dict[str, Any]) -> None:
+    """Who may come in and do what, and how much they may ask for, are as they were."""
+    session = client.connect()
+    users = AccountNode(session).read()
+    assert sorted(users.by_name) == model["users"]
+    password = users.account("ann").password
+    assert password is not None
+    assert password.matches(b"golden password")
+    assert users.by_token("0123456789abcdef") is not None
+    grants = [[one.holder, str(one.scope), letters_of(one.actions)] for one in grants_file(session).read()]
+    assert grants == model["grants"]
+    later = [dict(one) for one in client.transport.master().quotas()]
+    assert len(later) == len(model["quotas"])
+    for now, then in zip(later, model["quotas"], strict=True):
+        assert now.items() >= then.items()
 
 
 def test_there_are_golden_folders_of_every_kind() -> None:
