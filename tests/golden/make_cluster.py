@@ -3,9 +3,9 @@
     cd CHECKOUT && PYTHONPATH=CHECKOUT python .../tests/golden/make_cluster.py NAME
 
 CHECKOUT as in make.py. A simulated cluster of that commit is filled, has ranges of rows deleted, a family added later,
-quotas, users and grants, loses a tablet server, and ends as in a loss of power while it recovers: tests/golden/NAME-hdfs.tar.xz, whose logs are of segments, and NAME-webhdfs.tar.xz, of group
-files. Each holds `files/`, what is on the shared file system, `lockservice.json`, what the lock service has, and
-`model.json`.
+quotas, users and grants, loses a tablet server, and ends as in a loss of power while it recovers:
+tests/golden/NAME-hdfs.tar.xz, whose logs are of segments, and NAME-webhdfs.tar.xz, of group files. Each holds `files/`,
+what is on the shared file system, `lockservice.json`, what the lock service has, and `model.json`.
 """
 
 import io

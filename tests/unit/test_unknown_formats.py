@@ -8,6 +8,7 @@ around it are made anew, so that nothing but the number is wrong.
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from unittest.mock import patch
 from zlib import crc32
 
 import pytest
@@ -22,6 +23,7 @@ from hbtable.encoding import cell_key, namespace_row, table_record, tablet_recor
 from hbtable.encoding.sealed import HEADER_BYTES, seal
 from hbtable.errors import UnsupportedFormat
 from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.folder_format import FEATURES, read_format, require_feature, restore_format
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.calls.scanners import Scanners
 from hbtable.lockservice import features, files
@@ -379,10 +381,45 @@ def test_what_servers_and_masters_said_before_there_was_a_format_is_read() -> No
     assert MasterCandidate._decode("a", b'{"address": "host:1", "started_millis": 5}') == MasterCandidate("host:1", 5)
 
 
-@pytest.mark.parametrize("text", ["format 2\n", "format 2\nand more\n", "format 10\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("format 2\n", "format 2\nand more\n", "format 10\n", "format 3\nfeatures one\n"),
+        *("format 2\nfeatures\n", "format 2\nfeatures one  two\n", "format 2\nfeatures one\nand more\n"),
+    ],
+)
 def test_a_folder_of_a_later_version_is_refused(tmp_path, text: str) -> None:
     (tmp_path / "FORMAT").write_text(f"hbtable data folder\n{text}")
     with pytest.raises(UnsupportedFormat, match="newer hbtable"):
+        DataFolder.open(str(tmp_path))
+
+
+def test_features_of_a_folder_that_a_later_version_uses_are_refused_by_name(tmp_path) -> None:
+    (tmp_path / "FORMAT").write_text("hbtable data folder\nformat 2\nfeatures mirrored-logs packed-locks\n")
+    with pytest.raises(UnsupportedFormat, match="newer hbtable, with mirrored-logs, packed-locks"):
+        DataFolder.open(str(tmp_path))
+    known, refused = patch.dict(FEATURES, {"packed-locks": "an example"}), pytest.raises(UnsupportedFormat)
+    with known, refused as caught:
+        DataFolder.open(str(tmp_path))
+    assert "with mirrored-logs; this one knows packed-locks" in str(caught.value)
+
+
+def test_a_folder_lists_the_features_that_are_used_and_no_others(tmp_path) -> None:
+    DataFolder.open(str(tmp_path)).close()
+    before = (tmp_path / "FORMAT").read_text()
+    assert before == "hbtable data folder\nformat 1\n"  # every version reads it
+    with patch.dict(FEATURES, {"packed-locks": "an example", "another": "one that nobody uses"}):
+        DataFolder.open(str(tmp_path)).close()
+        assert (tmp_path / "FORMAT").read_text() == before
+        for _ in range(2):
+            require_feature(str(tmp_path), "packed-locks")
+        DataFolder.open(str(tmp_path)).close()
+        assert (tmp_path / "FORMAT").read_text() == "hbtable data folder\nformat 2\nfeatures packed-locks\n"
+        assert read_format(str(tmp_path)) == ("packed-locks",)
+        (tmp_path / "FORMAT").write_bytes(b"damaged")
+        restore_format(str(tmp_path))
+        assert read_format(str(tmp_path)) == ("another", "packed-locks")
+    with pytest.raises(UnsupportedFormat, match="packed-locks"):
         DataFolder.open(str(tmp_path))
 
 
