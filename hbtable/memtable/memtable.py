@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from operator import add
+from sys import getrefcount
 from typing import Final, final
 
 from hbtable.crc32 import crc32
@@ -36,6 +37,10 @@ _CHECKED_TOGETHER: Final = 32
 
 _MANY: Final = 512
 """Pairs of one call, above which fewer steps for each are worth the memory of another dict."""
+
+_FREED_AT_ONCE: Final = 4096
+_REFERENCES_ALONE: Final = 2
+"""Ours, and that of the look."""
 
 _FIRST_CHUNK: Final = 64
 _LARGEST_CHUNK: Final = 1024
@@ -132,6 +137,21 @@ class Memtable:
             elif left <= 0:
                 left = _CHECKED_AT_ONCE
                 yield False
+
+    def is_read(self) -> bool:
+        """Pairs that scan() promised are still to be taken from it."""
+        return getrefcount(self._values) > _REFERENCES_ALONE
+
+    def taken_apart(self) -> Iterator[None]:
+        """Frees what it holds, a part at each step: all at once takes 15 ms for 400,000 pairs. Nobody may use it any
+        more."""
+        values = self._values
+        while values:
+            for _ in range(min(len(values), _FREED_AT_ONCE)):
+                values.popitem()
+            yield
+        for _ in self._keys.taken_apart():
+            yield
 
     def scan(self, start: bytes, stop: bytes, read_sequence: int) -> Iterator[Pair]:
         """Pairs with start <= key < stop (b"": to the end) and sequence <= `read_sequence`, ascending.

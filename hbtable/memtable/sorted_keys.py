@@ -7,13 +7,16 @@ is the last key of `_runs[i]`.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 _LONGEST_RUN: Final = 1024
 """Longer: inserts move more bytes. Shorter: more runs, and a split of a run moves more of those."""
 
 _HALF_RUN: Final = _LONGEST_RUN // 2
+
+_FREED_AT_ONCE: Final = 4
+"""Runs."""
 
 _FEW: Final = 16
 """Fewer keys are put into a run one by one: a pass over all of it costs more."""
@@ -75,6 +78,12 @@ class SortedKeys:
                 lasts[position : position + 1] = [part[-1] for part in parts]
             else:
                 lasts[position] = run[-1]
+
+    def taken_apart(self) -> Iterator[None]:
+        """Frees the keys, a part at each step. Nobody may use it any more."""
+        while self._runs:
+            del self._runs[-_FREED_AT_ONCE:]
+            yield
 
     def between(self, start: bytes, stop: bytes, limit: int) -> list[bytes]:
         """The first `limit` keys (1 or more) with start <= key < stop (b"": to the end), ascending.

@@ -24,12 +24,14 @@ from hbtable.memtable.memtable import Memtable
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.switches import switches
+from hbtable.tablet.compactions.freeing import free_unread
 from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.planning import since_millis, table_bytes, useless_files
 from hbtable.tablet.compactions.policy import MergePlan
 from hbtable.tablet.compactions.unchanged import UnchangedCheck
 from hbtable.tablet.compactions.writing import CompactionWriter, Sources
 from hbtable.tablet.files import SSTableOutput
+from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, key_range
@@ -48,7 +50,17 @@ class CompactionCancelled(Unavailable):
 class Compactor:
     """Compacts one tablet: one minor compaction at a time, and beside it one other."""
 
-    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "_unchanged", "_writer", "replaying")
+    __slots__ = (
+        "_cancelled",
+        "_flushing",
+        "_merging",
+        "_output",
+        "_pause",
+        "_state",
+        "_unchanged",
+        "_writer",
+        "replaying",
+    )
 
     def __init__(self, state: TabletState) -> None:
         environment = state.environment
@@ -56,6 +68,7 @@ class Compactor:
         self._output = SSTableOutput(environment.fs, environment.cache, environment.shared)
         self._writer = CompactionWriter(state, self._output)
         self._flushing = environment.runtime.lock()
+        self._pause = Pacer(environment.runtime, environment.options.slice_seconds).pause
         self._merging = environment.runtime.lock()
         self._cancelled = False
         self._unchanged = UnchangedCheck(state)
@@ -102,6 +115,10 @@ class Compactor:
                 state.environment.log.needed(state.tablet_id, first_needed)
             if written:
                 self._took("minor", begin)
+                del stack
+                flushed = [memtable for _, memtables, _ in written for memtable in memtables]
+                written.clear()
+                free_unread(flushed, self._pause)
 
     def _took(self, kind: str, begin: float) -> None:
         if kind != "minor":
