@@ -65,7 +65,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
             position = None if found.filter_finished else _beyond(request, record.range, found.filter_state)
             if position is None:
                 return ScanPage(rows, None, found.filter_finished, found.filter_state, scanned, tablets)
-        size += _size(found.rows)
+        size += _size(found.rows, request.max_bytes)
         if len(rows) >= request.max_rows or size >= request.max_bytes:
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
 
@@ -121,10 +121,13 @@ def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> Scan
     return ScanPosition(tablet.stop, 0, filter_state)
 
 
-def _size(rows: list[Row]) -> int:
+def _size(rows: list[Row], enough: int) -> int:
+    """The bytes of their keys and values, or so much of them that it is `enough`."""
     total = 0
     for row, cells in rows:
         total += len(row)
         for column, _, value in cells:
             total += len(column) + len(value)
+            if total >= enough:
+                return total
     return total

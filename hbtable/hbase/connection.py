@@ -44,6 +44,7 @@ from hbtable.thrift.wire import (
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
 _DISCARD_SECONDS: Final = 2.0
+_SENDING_SECONDS: Final = 0.004
 _LARGEST_FRAME_BYTES: Final = 1 << 31
 _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
@@ -328,8 +329,12 @@ class GatewayConnection:
             if isinstance(answer, bytes):
                 stream.sendall(answer)
             else:
+                until = self._context.clock() + _SENDING_SECONDS
                 for piece in answer.take():
-                    stream.sendall(piece)
+                    stream.sendall(piece)  # which waits only if the client is slower than we are
+                    if self._context.clock() >= until:
+                        self._context.pause()
+                        until = self._context.clock() + _SENDING_SECONDS
         finally:
             budget.end(reservation)
 

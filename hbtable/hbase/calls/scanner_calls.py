@@ -239,7 +239,7 @@ class ScannerCalls:
             position = page.next
             if position is None or pages.count >= wanted:
                 break
-            page_bytes = size_of(page)
+            page_bytes = size_of(page, self._pause)
             left_bytes -= page_bytes
             if not collect(page_bytes) or left_bytes <= 0:
                 break

@@ -1,12 +1,17 @@
 """The pages of one fetch of a scanner: some of rows, some of bytes that are answers already."""
 
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.encoding.row_results import rows_of
 from hbtable.model.cell import Row
+from hbtable.model.parts import parts_of
 from hbtable.model.read import PlainSlices, ScanPage, bytes_of
+from hbtable.switches import switches
 
 _SMALL_BYTES: Final = 32 << 10
+_LONG_ROW: Final = 16 << 10
+"""Cells that are looked at in one stretch."""
 
 
 @final
@@ -45,8 +50,18 @@ class ScannedPages:
         return found
 
 
-def size_of(page: ScanPage) -> int:
-    """In bytes, as model.read.bytes_of counts."""
+@switches
+def size_of(page: ScanPage, pause: Callable[[], None]) -> int:
+    """In bytes, as model.read.bytes_of counts. *Switches* by `pause` between parts of long rows."""
     if page.plain is not None:
         return page.plain.size_bytes
-    return sum(bytes_of(row, cells) for row, cells in page.rows)
+    total = 0
+    for row, cells in page.rows:
+        if len(cells) <= _LONG_ROW:
+            total += bytes_of(row, cells)
+            continue
+        for part in parts_of(cells, _LONG_ROW):
+            total += bytes_of(b"", part)
+            pause()
+        total += len(row)
+    return total

@@ -295,7 +295,7 @@ class PageBuilder:
         if not long_row.is_dropped:
             cells = long_row.cells if row_filter is None else row_filter.end(long_row.cells)
             cells = cells[long_row.skip :]
-            if cells and not self._piece and row_filter is None and not long_row.skip:
+            if cells and not self._piece and not long_row.skip:
                 self.rows.append((long_row.row, cells))
                 self.bytes_used += long_row.size_bytes + len(long_row.row) * (len(cells) - 1)  # counted as they came
                 return self.is_full()
