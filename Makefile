@@ -11,6 +11,7 @@
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
+#   make bench-servers  several server processes of one folder beside one
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
 #   make flights | transfer | crash | crash-points | damage | damaged-lives | sim | cluster-sim | fuzz | hostile | handshakes | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
@@ -21,7 +22,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile handshakes patterns filter-fuzz difffuzz soak manual format clean
+.PHONY: run native test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems bench bench-hbase bench-servers bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile handshakes patterns filter-fuzz difffuzz soak manual format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -119,6 +120,9 @@ bench: $(VENV)/.test
 bench-hbase: $(VENV)/.test
 	$(BIN)/python -m tests.bench.beside_hbase $(ARGS)
 
+bench-servers: $(VENV)/.test
+	$(BIN)/python -m tests.bench.bench_servers $(ARGS)
+
 bench-scale: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_scale $(ARGS)
 
@@ -130,6 +134,7 @@ transfer: $(VENV)/.test
 
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.kill_nine --rounds 50 --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.campaigns.kill_servers --rounds 50 --seed $(SEED) $(ARGS)
 
 crash-points: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.crash_points --seed $(SEED) $(ARGS)
