@@ -18,6 +18,8 @@ from hbtable.errors import InvalidConfiguration
 from hbtable.switches import switches
 
 _READ_BYTES: Final = 64 << 10
+_RECORD_BYTES: Final = 16 << 10
+"""One record of TLS takes as much; of more, a write may take a part."""
 _WRITTEN_AT_ONCE: Final = 256 << 10
 """Bytes that are encrypted before they are handed on: a large answer is not held twice."""
 
@@ -130,18 +132,21 @@ class TlsStream:
 
     @switches
     def recv(self, most: int, /) -> bytes:
+        incoming, tls = self._in, self._tls
         while True:
-            try:
-                data = self._tls.read(most)
-            except ssl.SSLWantReadError:
-                if self._out.pending:  # an answer of TLS itself, as to a change of keys
-                    self._flush()
-                piece = self._carrier.recv(_READ_BYTES)
-                if not piece:
-                    return b""
-                self._in.write(piece)
-                continue
-            return self._read_on(data, most) if self._in.pending and data else data
+            # Asked when there is nothing, OpenSSL answers with an exception, which costs as much as the rest.
+            if incoming.pending or tls.pending():
+                try:
+                    data = tls.read(most)
+                except ssl.SSLWantReadError:
+                    if self._out.pending:  # an answer of TLS itself, as to a change of keys
+                        self._flush()
+                else:
+                    return self._read_on(data, most) if incoming.pending and data else data
+            piece = self._carrier.recv(_READ_BYTES)
+            if not piece:
+                return b""
+            incoming.write(piece)
 
     def _read_on(self, data: bytes, most: int) -> bytes:
         """More records that have arrived: one holds 16 KB at most."""
@@ -154,6 +159,10 @@ class TlsStream:
 
     @switches
     def sendall(self, data: bytes, /) -> None:
+        if 0 < len(data) <= _RECORD_BYTES:
+            self._tls.write(data)
+            self._carrier.sendall(self._out.read())
+            return
         view = memoryview(data)
         while view:
             view = view[self._tls.write(view[:_WRITTEN_AT_ONCE]) :]

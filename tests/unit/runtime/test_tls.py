@@ -101,6 +101,37 @@ def test_bytes_pass_in_both_directions(tls: ServerTls, piece: int, version: ssl.
     assert wire.heard() == said
 
 
+@pytest.mark.parametrize("size", [0, 1, 16383, 16384, 16385, 262_144, 262_145])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_answers_of_all_sizes_are_whole(tls: ServerTls, size: int, version: ssl.TLSVersion) -> None:
+    wire = Wire(version=version)
+    stream = greeted(tls, wire)
+    for said in ((bytes(range(251)) * (size // 251 + 1))[:size], b"next"):
+        stream.sendall(said)
+        assert wire.heard() == said
+
+
+def test_openssl_is_asked_for_nothing_that_has_not_arrived(tls: ServerTls) -> None:
+    """Its answer to that is an exception, which costs as much as reading a call."""
+    wire = Wire()
+    stream = greeted(tls, wire)
+    inner, asked = stream._tls, []
+
+    class Counted:
+        def read(self, most: int) -> bytes:
+            asked.append(most)
+            return inner.read(most)
+
+        def pending(self) -> int:
+            return inner.pending()
+
+    stream._tls = Counted()  # type: ignore[assignment]
+    for number in range(5):
+        wire.say(b"call %d" % number)
+        assert stream.recv(1 << 16) == b"call %d" % number
+    assert len(asked) == 5
+
+
 def test_what_was_read_before_the_handshake_is_its_beginning(tls: ServerTls) -> None:
     wire = Wire(piece=5)
     stream = tls.over(wire, wire.recv(5))
