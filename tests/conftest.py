@@ -1,7 +1,8 @@
-"""The seed of this run: chosen, printed, and what tests of Hypothesis take their examples from."""
+"""The seed of this run: chosen, printed, and what tests of Hypothesis take their examples from. A fixture for many."""
 
 import gc
-from collections.abc import Generator
+import logging
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -37,3 +38,11 @@ def pytest_report_header() -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if terminalreporter.stats.get("failed"):
         terminalreporter.write_line(pytest_report_header())
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Nothing is logged: for tests in which so much goes wrong on purpose that nobody would read it."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)

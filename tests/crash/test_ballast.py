@@ -1,6 +1,5 @@
 """With room kept back a full disk keeps nothing closed: rows are deleted, tables dropped, servers started."""
 
-import logging
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,15 +21,9 @@ from tests.harness.full_disk import BALLAST_BYTES, TABLE, Machine
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each failure is logged
+
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 7))]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each failure is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 # ---------------------------------------------------------------- simulated

@@ -6,7 +6,6 @@ everything is as promised. (Logs that recovery needs: tests/property/test_commit
 
 import logging
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,15 +19,9 @@ from tests.campaigns.simulation import TABLE, read_everything
 from tests.harness.disks import disk_copy
 from tests.harness.promises import RowState
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 FLIPS = 25
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="module")

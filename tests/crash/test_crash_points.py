@@ -1,21 +1,12 @@
 """A crash at I/O calls of the script in tests/campaigns/crash_points.py; the campaign takes all, and other seeds."""
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from hbtable.errors import HbtableError
 from tests.campaigns.crash_points import one_crash, sweep
 from tests.harness.fresh_seed import fresh_seed
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Every life ends in a crash, and says so at length."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("quiet")  # every life ends in a crash, and says so at length
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import logging
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,16 +10,10 @@ from tests.campaigns.damage import Case, Outcome, cases, check, run_case, table
 from tests.campaigns.damage_life import Life, live
 from tests.campaigns.damage_store import ZOOKEEPER
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 SEED = 20261122
 CASES_OF_A_KIND = 1
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 IN_VERIFY = [(kind, stopped) for kind in (HDFS, WEBHDFS) for stopped in (True, False)]

@@ -1,8 +1,7 @@
 """A store with one damaged or missing file opens and serves all that is sound; the rest is told within two seconds."""
 
-import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -18,17 +17,11 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 TABLES = [b"one", b"three", b"two"]
 ROWS = [b"%03d" % number for number in range(60)]
 VALUE = b"v" * 100
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def start(runtime: SimulatedRuntime, disk: MemoryDisk) -> EmbeddedCluster:

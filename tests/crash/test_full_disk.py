@@ -1,10 +1,8 @@
 """A full disk and a failing sync: nothing is acknowledged that is not durable, the client gets a message, reads go on,
 and writing works again when there is room (after a restart, for a sync that failed)."""
 
-import logging
 import os
 import random
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,7 @@ from tests.harness.full_disk import TABLE, Machine
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each failure is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("quiet")  # each failure is logged
 
 
 SEEDS = range(1, 9)

@@ -2,7 +2,6 @@
 
 import logging
 import random
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -20,15 +19,9 @@ from tests.campaigns.crash_points import CrashingFileSystem
 from tests.campaigns.damage_life import QUICK, live
 from tests.harness.disks import disk_copy
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 SEED = 7
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 class Tried(NamedTuple):

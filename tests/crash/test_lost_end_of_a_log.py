@@ -1,8 +1,5 @@
 """The last log lost all its groups, and no mark tells of them: METADATA, which comes out older than its files, does."""
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from hbtable.fs.interface import HDFS, LOCAL
@@ -13,15 +10,9 @@ from tests.campaigns.damage_life import start
 from tests.campaigns.damage_store import file_system, repair_store
 from tests.harness.disks import disk_copy
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 TABLE = b"t"
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def user_files(disk: MemoryDisk) -> set[str]:

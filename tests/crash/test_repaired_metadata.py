@@ -1,8 +1,5 @@
 """METADATA made anew from SSTables alone: what cannot be known is said, and the exit code counts it."""
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from hbtable.fs.memory import MemoryFileSystem
@@ -14,15 +11,9 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.crash.test_damaged_stores import start
 from tests.harness.disks import disk_copy
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 NAMES = (b"full", b"empty", b"dropped", b"late")
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def lived() -> tuple[MemoryDisk, dict[bytes, int]]:

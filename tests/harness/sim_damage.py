@@ -20,7 +20,7 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.state_number import STATE_NUMBER
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.tablet import TabletRecord
-from tests.harness.disks import disk_copy
+from tests.harness.disks import change_one, cut, disk_copy, put, zero
 from tests.harness.sim_cluster import SimCluster
 from tests.harness.sim_withheld import WITHHELD
 
@@ -263,33 +263,14 @@ class Damager:
         return self._changed("flipped", paths, flip)
 
     def _cut(self, paths: list[str]) -> Damage | None:
-        def cut(content: bytearray, at: int) -> None:
-            del content[at:]
-
         return self._changed("cut", paths, cut)
 
     def _zeroed(self, paths: list[str]) -> Damage | None:
-        def zero(content: bytearray, at: int) -> None:
-            content[at:] = bytes(len(content) - at)
-
         return self._changed("zeroed", paths, zero)
 
     def _changed(self, how: str, paths: list[str], change: Callable[[bytearray, int], None]) -> Damage | None:
-        """From a byte by seed on."""
-        paths = [path for path in paths if self._files[path].content]
-        if not paths:
-            return None
-        path = self._chance.choice(paths)
-        right = self._files[path]
-        content = bytearray(right.content)
-        at = self._chance.randrange(len(content))
-        change(content, at)
-        if content == right.content:
-            return None
-        self._put(path, bytes(content))
-        return Damage(
-            f"{path} is {how} at byte {at} of {len(right.content)}", path, at, undo=self._put_back(path, right)
-        )
+        one = change_one(self._files, paths, self._chance, change)
+        return one and Damage(one.told(how), one.path, one.at, undo=self._put_back(one.path, one.right))
 
     def _lost(self, paths: list[str]) -> Damage | None:
         if not paths:
@@ -305,12 +286,9 @@ class Damager:
         path, content = self._chance.choice(found)
         right = self._files[path]
         at = next((at for at, pair in enumerate(zip(content, right.content, strict=False)) if len({*pair}) > 1), 0)
-        self._put(path, content)
+        put(self._files, path, content)
         what = f"{path} is another one from byte {at} of {len(right.content)} on"
         return Damage(what, path, at, undo=self._put_back(path, right))
-
-    def _put(self, path: str, content: bytes) -> None:
-        self._files[path] = MemoryContent(content, len(content), self._files[path].modified_millis)
 
     def _put_back(self, path: str, right: MemoryContent) -> Callable[[], None]:
         def undo() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hbtable.commitlog.segments.high_water import decode_high_water, high_water_path
 from hbtable.commitlog.segments.segment import segment_number
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
-from tests.harness.disks import disk_copy
+from tests.harness.disks import change_one, cut, disk_copy, put, zero
 
 METADATA, LOCKS = "sstables/00000000/", "lockservice/files/"
 KINDS = (
@@ -49,7 +49,7 @@ class Damager:
     def do(self, kind: str) -> StoreDamage | None:
         """One of KINDS."""
         what, how = kind.rsplit(" ", 1)
-        change = {"flipped": _flip, "cut": _cut, "zeroed": _zero}.get(how)
+        change = {"flipped": _flip, "cut": cut, "zeroed": zero}.get(how)
         if change is not None:
             return self._changed(how, self._paths(what), change)
         done: StoreDamage | None = getattr(self, "_" + kind.replace(" ", "_"))()
@@ -93,7 +93,7 @@ class Damager:
         if not older:
             return None
         path = self._chance.choice(older)
-        self._put(path, bytes(kept[path].content))
+        put(self._files, path, bytes(kept[path].content))
         return StoreDamage(f"{path} is an older one", path if path in CLOSING else "")
 
     def _sstable_swapped(self) -> StoreDamage | None:
@@ -104,22 +104,12 @@ class Damager:
             return None
         path, other = self._chance.choice(pairs)
         right = self._files[path]
-        self._put(path, bytes(self._files[other].content))
+        put(self._files, path, bytes(self._files[other].content))
         return self._told(f"{path} is another one", path, 0, right)
 
     def _changed(self, how: str, paths: list[str], change: Callable[[bytearray, int], None]) -> StoreDamage | None:
-        """From a byte by seed on."""
-        if not paths:
-            return None
-        path = self._chance.choice(paths)
-        right = self._files[path]
-        content = bytearray(right.content)
-        at = self._chance.randrange(len(content))
-        change(content, at)
-        if content == right.content:
-            return None
-        self._put(path, bytes(content))
-        return self._told(f"{path} is {how} at byte {at} of {len(right.content)}", path, at, right)
+        one = change_one(self._files, paths, self._chance, change)
+        return one and self._told(one.told(how), one.path, one.at, one.right)
 
     def _lost(self, paths: list[str]) -> StoreDamage | None:
         if not paths:
@@ -131,9 +121,6 @@ class Damager:
         if path.startswith("logs/"):  # what recovery found at once counts for good
             return StoreDamage(what, path, unsaid=is_behind_the_mark(self._files, path, at))
         return StoreDamage(what, path, right=(path, right))
-
-    def _put(self, path: str, content: bytes) -> None:
-        self._files[path] = MemoryContent(content, len(content), self._files[path].modified_millis)
 
     # ------------------------------------------------------------ all of it
 
@@ -162,14 +149,6 @@ class Damager:
 
 def _flip(content: bytearray, at: int) -> None:
     content[at] ^= 1 << at % 8
-
-
-def _cut(content: bytearray, at: int) -> None:
-    del content[at:]
-
-
-def _zero(content: bytearray, at: int) -> None:
-    content[at:] = bytes(len(content) - at)
 
 
 def is_behind_the_mark(files: dict[str, MemoryContent], path: str, at: int) -> bool:

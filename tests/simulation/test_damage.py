@@ -7,9 +7,8 @@ compacted, and read again after a restart. What no model allows is a row that is
 Rows may be old only where the damage begins behind what the log's mark covers: that looks like a torn end.
 """
 
-import logging
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -30,6 +29,8 @@ from hbtable.tabletserver.role import TabletServerOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
 from tests.harness.store_damage import is_behind_the_mark
+
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
 
 SEEDS = 30
 TABLES = (b"one", b"two")
@@ -56,14 +57,6 @@ def options(seed: int) -> EmbeddedOptions:
 Model = dict[tuple[bytes, bytes], bytes]
 Past = dict[tuple[bytes, bytes], set[bytes]]
 """All that a row ever held."""
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def start(runtime: SimulatedRuntime, disk: MemoryDisk, seed: int) -> EmbeddedCluster:

@@ -4,9 +4,7 @@
 for it are in tests/harness/store_damage_bugs.py.
 """
 
-import logging
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,17 +12,11 @@ from tests.campaigns.damaged_lives import DamagedLives
 from tests.harness.store_damage import KINDS
 from tests.harness.store_damage_bugs import STORE_DAMAGE_BUGS, planted
 
+pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
+
 SEEDS = range(800_000, 800_040)
 ENOUGH = 100
 """Seeds within which each planted bug must be found."""
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Each damage is logged."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_some_lives() -> None:

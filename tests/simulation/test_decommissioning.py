@@ -1,6 +1,5 @@
 """Servers that are taken out of service: they get nothing more, what they have leaves if it should, nothing is lost."""
 
-import logging
 from collections import Counter
 
 import pytest
@@ -246,13 +245,6 @@ def test_marks_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
         cluster.check_tiling()
 
     cluster.runtime.run(body)
-
-
-@pytest.fixture
-def quiet():
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.slow

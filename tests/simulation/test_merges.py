@@ -1,6 +1,5 @@
 """Neighbouring tablets that become one, while clients write and servers and masters die: nothing is lost."""
 
-import logging
 import random
 
 import pytest
@@ -159,13 +158,6 @@ def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
     for _ in range(8):
         machine.crash_during(merge_and_split, chance.uniform(0.005, 0.6))
         machine.life(look)
-
-
-@pytest.fixture
-def quiet():
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.slow

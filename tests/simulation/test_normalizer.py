@@ -1,6 +1,5 @@
 """The master merges small and emptied neighbours by itself, while clients write and servers and masters die."""
 
-import logging
 from dataclasses import replace
 
 import pytest
@@ -155,13 +154,6 @@ def test_nothing_is_lost_while_servers_and_masters_die(cluster_of, machine, seed
         until(cluster, lambda: not any(one.is_merging() for one in tablets(cluster)))
 
     cluster.runtime.run(body)
-
-
-@pytest.fixture
-def quiet():
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.slow

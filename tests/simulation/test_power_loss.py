@@ -1,20 +1,12 @@
 """A slice of the simulation campaign: `make verify` runs more, `make sim` 200 schedules."""
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from hbtable.errors import HbtableError
 from tests.campaigns.simulation import Schedule
 from tests.harness.fresh_seed import fresh_seed
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 21))])

@@ -4,9 +4,8 @@
 Over the production adapters of HDFS and their fakes: an open file of a dead server reads as on HDFS.
 """
 
-import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,18 +28,11 @@ from hbtable.repair.taking_back import take_back, unfinished
 from tests.harness.disks import disk_copy
 from tests.harness.sim_cluster import ClientProcess, SimCluster, SimOptions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quiet")]
 
 KINDS = pytest.mark.parametrize("kind", [HDFS, pytest.param(WEBHDFS, marks=pytest.mark.verify)])
 TABLE = b"t"
 ROWS = [b"%03d" % number for number in range(60)]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 class World:
