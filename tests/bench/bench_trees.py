@@ -38,6 +38,10 @@ IDL = thriftpy2.load(
     str(Path(__file__).resolve().parent.parent.parent / "thrift" / "hbase.thrift"),
     module_name="hbase_bench_trees_thrift",
 )
+IDL2 = thriftpy2.load(
+    str(Path(__file__).resolve().parent.parent.parent / "thrift" / "hbase2.thrift"),
+    module_name="hbase2_bench_trees_thrift",
+)
 ROWS = 20_000
 PAGE = 1000
 COLUMNS = 10
@@ -169,6 +173,17 @@ class Workloads:
         ]
         return message("mutateRows", tableName=TABLE, rowBatches=batches, attributes={})
 
+    def batch2(self, rows: list[bytes]) -> bytes:
+        puts = [
+            IDL2.TPut(
+                row=row,
+                columnValues=[IDL2.TColumnValue(family=b"f", qualifier=b"q", value=self.value())],
+                attributes={},
+            )
+            for row in rows
+        ]
+        return message("putMultiple", IDL2.THBaseService, table=TABLE, tputs=puts)
+
     def put(self, row: bytes) -> bytes:
         mutations = [IDL.Mutation(column=b"f:q", value=self.value())]
         return message("mutateRow", tableName=TABLE, row=row, mutations=mutations, attributes={})
@@ -207,6 +222,7 @@ class Workloads:
                     [key((number * PAGE + n) % ROWS) for n in range(0, PAGE, COLUMNS)],
                 ),
             ),
+            "thrift2-batch": (5, lambda number: self.batch2([key((number * PAGE + n) % ROWS) for n in range(PAGE)])),
             "batch": (5, lambda number: self.batch(TABLE, [key((number * PAGE + n) % ROWS) for n in range(PAGE)])),
         }[name]
         messages = self.made(name, make, count)
@@ -244,6 +260,7 @@ NAMES = (
     "random-put",
     "batch",
     "wide-batch",
+    "thrift2-batch",
     "get",
     "sequential-get",
     "memory-get",

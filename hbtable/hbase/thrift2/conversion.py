@@ -42,7 +42,7 @@ _CELLS_BETWEEN_PAUSES: Final = 2048
 _WRITES_BETWEEN_PAUSES: Final = 512
 PUT_TYPE: Final = 4
 """The type of every cell that is read: HBase's number for a put."""
-_SKIP_WAL: Final = 1
+SKIP_WAL: Final = 1
 _DELETE_COLUMN: Final = 0
 _DELETE_COLUMNS: Final = 1
 _OF_COLUMNS: Final = {_DELETE_COLUMN: DELETE_VERSION, _DELETE_COLUMNS: DELETE_COLUMN}
@@ -167,7 +167,7 @@ def put_mutation(put: TPut, cell_bytes: int, pause: Pause) -> RowMutation:
     default = _write_time(put.timestamp, SERVER_TIME)
     cells = with_pauses(put.column_values, pause, _WRITES_BETWEEN_PAUSES)
     operations = [_put(row, cell, default, cell_bytes) for cell in cells]
-    return RowMutation(row, operations, put.durability == _SKIP_WAL, conversion.ttl_millis(put.attributes))
+    return RowMutation(row, operations, put.durability == SKIP_WAL, conversion.ttl_millis(put.attributes))
 
 
 def _put(row: bytes, cell: TColumnValue, default: int, cell_bytes: int) -> Operation:
@@ -182,7 +182,7 @@ def _put(row: bytes, cell: TColumnValue, default: int, cell_bytes: int) -> Opera
 @switches
 def delete_mutation(delete: TDelete, families: Families, pause: Pause) -> RowMutation:
     row = check_row(delete.row)
-    skip_log = delete.durability == _SKIP_WAL
+    skip_log = delete.durability == SKIP_WAL
     if not delete.columns:
         time = _write_time(delete.timestamp if delete.columns is None else None, SERVER_TIME)
         whole: list[Operation] = [(DELETE_FAMILY, family, b"", time, b"") for family in families()]

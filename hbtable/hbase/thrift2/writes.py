@@ -23,6 +23,7 @@ from hbtable.hbase.codec.thrift2_structs import (
 from hbtable.hbase.conversion import check_row, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation, put_mutation, result
+from hbtable.hbase.thrift2.put_columns import puts_in_columns
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
@@ -78,6 +79,15 @@ class Thrift2WriteCalls:
 
     @switches
     def putMultiple(self, table: bytes, puts: Sequence[TPut]) -> None:
+        batch = puts_in_columns(puts, self._cell_bytes, self._pause) if len(puts) > 1 else None
+        if batch is not None:
+            let_go(puts, self._pause)
+            try:
+                self._mutate(table, batch)
+            finally:
+                let_go(batch.rows, self._pause)
+                let_go(batch.values, self._pause)
+            return
         rows = with_pauses(puts, self._pause, _ROWS_BETWEEN_PAUSES)
         mutations = [put_mutation(put, self._cell_bytes, self._pause) for put in rows]
         let_go(puts, self._pause)
