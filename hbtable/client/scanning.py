@@ -22,6 +22,11 @@ from hbtable.switches import switches
 
 BETWEEN_TABLETS: Final = 2**31 - 1
 
+_MANY_CELLS: Final = 20_000
+"""A row of more is not gone through for its size, which would keep all others waiting."""
+_LEAST_CELL_BYTES: Final = 16
+"""As much as a tablet counts for what is neither key nor value."""
+
 
 class ScanTablet(Protocol):
     """One page of one tablet: that of `row`, or the one right `before` it; `narrow` makes the request for it."""
@@ -65,7 +70,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
             position = None if found.filter_finished else _beyond(request, record.range, found.filter_state)
             if position is None:
                 return ScanPage(rows, None, found.filter_finished, found.filter_state, scanned, tablets)
-        size += _size(found.rows, request.max_bytes)
+        size += _size(found.rows)
         if len(rows) >= request.max_rows or size >= request.max_bytes:
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
 
@@ -121,13 +126,13 @@ def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> Scan
     return ScanPosition(tablet.stop, 0, filter_state)
 
 
-def _size(rows: list[Row], enough: int) -> int:
-    """The bytes of their keys and values, or so much of them that it is `enough`."""
+def _size(rows: list[Row]) -> int:
     total = 0
     for row, cells in rows:
         total += len(row)
+        if len(cells) > _MANY_CELLS:
+            total += _LEAST_CELL_BYTES * len(cells)
+            continue
         for column, _, value in cells:
             total += len(column) + len(value)
-            if total >= enough:
-                return total
     return total

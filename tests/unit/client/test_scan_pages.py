@@ -224,3 +224,13 @@ def test_rows_of_earlier_tablets_come_before_the_error_of_a_later_one(table, clu
         server.before = None
     rest = pages(table, replace(request, position=page.next))
     assert before + keys(rest) == (ROWS[::-1] if reverse else ROWS)
+
+
+def test_a_page_ends_behind_a_very_wide_row(cluster, client):
+    """Its cells count, though nobody goes through them for it."""
+    cluster.put_table(b"wide", splits=(b"b",))
+    cluster.rows[16] = {b"a": {b"f:%06d" % column: (5, b"v") for column in range(30_000)}}
+    table = client.table(b"wide")
+    page = table.scan_page(ScanRequest(max_bytes=100_000))
+    assert keys([page.rows]) == [b"a"]
+    assert page.next is not None  # and not what follows in the next tablet
