@@ -26,7 +26,7 @@ from hbtable.model.mutation import (
     keep_checksums_in_parts,
 )
 from hbtable.model.put_batch import PutBatch, puts_in_columns, rows_of
-from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.model.read import ReadSpec
 from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -306,7 +306,7 @@ class TabletWriter:
                 continue
             self._row_locks.wait_until_visible(mutation.row)
             nth = seen[family, qualifier] = seen.get((family, qualifier), 0) + 1
-            spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=ALL_VERSIONS)
+            spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=nth)
             cells = read_row(self._state, mutation.row, spec)
             if len(cells) >= nth:
                 operations.append((kind, family, qualifier, cells[nth - 1][1], value))
