@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import TextIO
 
 import greenlet
 from gevent.hub import Hub
@@ -26,8 +27,8 @@ from hbtable.runtime.sockets import serve
 LONG_SECONDS = 0.003
 
 
-def trace(notes: Path) -> None:
-    """From now on, for the calling thread."""
+def trace(notes: Path) -> TextIO:
+    """From now on, for the calling thread, into the file that is returned."""
     file = notes.open("a", buffering=1)
     began, clock_began = time.thread_time(), time.perf_counter()
 
@@ -47,6 +48,7 @@ def trace(notes: Path) -> None:
             file.write(json.dumps(line) + "\n")
 
     greenlet.settrace(note)
+    return file
 
 
 def open_role_port(notes: Path) -> None:
