@@ -16,6 +16,7 @@ from hbtable.hbase.admin import structs as admin_structs
 from hbtable.hbase.codec import thrift2_structs, thrift_structs
 from hbtable.hbase.codec.either import EitherCall
 from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
+from hbtable.hbase.codec.fast_puts import fast_puts
 from hbtable.hbase.codec.missing import checked
 from hbtable.metrics.registry import Counter, Histogram
 from hbtable.thrift.shapes import CallLayout, FastList, Field, StructLayout, ValueType
@@ -48,7 +49,7 @@ _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "AdminMutation": admin_structs.AdminMutation,
     "AdminGrant": admin_structs.AdminGrant,
 }
-_FAST: Final[dict[str, FastList]] = {"Mutation": fast_mutations, "BatchMutation": fast_batches}
+_FAST: Final[dict[str, FastList]] = {"Mutation": fast_mutations, "BatchMutation": fast_batches, "TPut": fast_puts}
 
 _THRIFT2_STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     # Thrift1 has structs of these names, too.
@@ -210,7 +211,7 @@ class _Structs:
         name, spec = struct.__name__, struct.thrift_spec
         fields = [Field(number, spec[number][1], _shape(self, spec[number]), None) for number in sorted(spec)]
         required = [(place, field.name) for place, field in enumerate(fields) if spec[field.id][-1]]
-        return StructLayout(fields, checked(self._makers[name], name, required))
+        return StructLayout(fields, checked(self._makers[name], name, required), fast_list=_FAST.get(name))
 
 
 def _shape(structs: _Structs, spec: tuple[Any, ...]) -> ValueType:
