@@ -31,9 +31,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.fixture
-def server(folder: Path) -> Iterator[ServerProcess]:
-    with serving(folder) as server:
+@pytest.fixture(params=[(), ("--servers", "2")], ids=["one process", "two"])
+def server(request: pytest.FixtureRequest, folder: Path) -> Iterator[ServerProcess]:
+    server = serving(folder)
+    server.arguments = list(request.param)
+    with server:
         yield server
 
 
