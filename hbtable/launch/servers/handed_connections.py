@@ -15,7 +15,7 @@ from hbtable.errors import Unavailable
 from hbtable.hbase.relay import RELAYED
 from hbtable.runtime.handed_sockets import Handed, HandedListener, Handover, connected
 from hbtable.runtime.interface import Event, Runtime
-from hbtable.runtime.sockets import Socket
+from hbtable.runtime.sockets import ServedSocket, Socket
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
@@ -84,7 +84,7 @@ class HandedConnections:
             del self._asked[number]
         if asked.descriptor < 0:
             raise Unavailable(f"{host}:{port} cannot be reached: there is no such process any more")
-        return connected(asked.descriptor)
+        return ServedSocket(connected(asked.descriptor))
 
     @switches
     def _take(self) -> None:
