@@ -8,6 +8,7 @@ from hbtable.filters.evaluate import RowFilter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.read import bytes_of
 from hbtable.model.values import shown
+from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 
 
@@ -36,6 +37,7 @@ class LongRow(list[Cell]):
         self += cells
         self.size_bytes += bytes_of(row, cells)
         if self.size_bytes > self._limit_bytes:
+            let_go(self, self._pause)
             raise row_too_large(row, self._limit_bytes)
         self._pause()
         return False
