@@ -1,9 +1,9 @@
 """Calls on one table: find the tablet, call its server, try again when it moved (paper, section 5.1).
 
 Retried until the deadline of ClientOptions: StaleLocation and Unavailable, which promise that nothing was applied.
-Never retried: OutcomeUnknown, OutOfSpace, Throttled, and the caller's mistakes. After each failure the table's record
-is read again, so that a table that was disabled or dropped is reported as such, and one that was dropped and created
-anew is simply used. The first try of each call is inlined: it costs a find and a call.
+Never retried: OutcomeUnknown, OutOfSpace, Overloaded, Throttled, and the caller's mistakes. After each failure the
+table's record is read again, so that a table that was disabled or dropped is reported as such, and one that was dropped
+and created anew is simply used. The first try of each call is inlined: it costs a find and a call.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +24,7 @@ from hbtable.errors import (
     NoSuchFamily,
     OutcomeUnknown,
     OutOfSpace,
+    Overloaded,
     StaleLocation,
     TableNotEnabled,
     TableNotFound,
@@ -378,7 +379,7 @@ class Table:
         before: bool = False,
     ) -> RetryCounter:
         """After a failure: forgets what proved wrong and pauses. Raises when the call must end here."""
-        if isinstance(error, (OutOfSpace, Throttled)):
+        if isinstance(error, (OutOfSpace, Overloaded, Throttled)):
             raise error
         if self._id:
             if before:

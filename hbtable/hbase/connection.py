@@ -27,6 +27,7 @@ from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.wrong_protocols import explanation, reason
 from hbtable.runtime.memory_budget import SMALL_BYTES
+from hbtable.runtime.request_budget import RequestBudget, work_for
 from hbtable.switches import switches
 from hbtable.thrift.message_input import MessageInput, Stream
 from hbtable.thrift.wire import (
@@ -61,14 +62,15 @@ class GatewayConnection:
     runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_ahead", "_before", "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host",
-        "idle_since", "sending", "user",
+        "_ahead", "_before", "_context", "_cost", "_head", "_stream", "_wire", "answered", "busy", "client", "framed",
+        "host", "idle_since", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
         self._stream = stream
         self._context = context
         self._ahead = ReadAhead(context.budget)
+        self._cost = RequestBudget(context.budget)
         self._head: Call | None = None
         self._before: ThriftMethod | None = None
         """The last call. It tells to which of two services a call without arguments belongs."""
@@ -132,6 +134,7 @@ class GatewayConnection:
                 if not proves_by_request:
                     self.user = user or self.user
                     act_as(self.user)
+                work_for(self._cost)
                 is_known = proves_by_request or self.user is not None
                 self._serve(source, wire, limits.security.refusal(encrypted, is_known, unusable))
             finally:
@@ -147,6 +150,8 @@ class GatewayConnection:
             if self.busy:
                 self._context.in_flight -= 1
             act_as(None)
+            work_for(None)
+            self._cost.clear()
             self._ahead.drop()
             self._stream.close()
 
@@ -193,7 +198,7 @@ class GatewayConnection:
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed, ask = wire, framed, context.relay_of(self.host, wire)
-        ahead, more, wait_for_turn = self._ahead, source.begin, context.request_gate(self.host)
+        ahead, cost, more, wait_for_turn = self._ahead, self._cost, source.begin, context.request_gate(self.host)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
             pending = False
@@ -240,8 +245,8 @@ class GatewayConnection:
                 if method.look_ahead is not None and outcome == "ok":
                     ahead.make(method, sequence, values, reply, size)
                 values = _NOTHING  # an idle client must not cost what its last request did
-                self.idle_since, self.answered = ended, True
-                self.busy = self.sending = False
+                self.idle_since, self.answered, self.busy, self.sending = ended, True, False, False
+                cost.clear()
                 context.in_flight -= 1
             self._head = None
             if context.draining:
@@ -319,6 +324,7 @@ class GatewayConnection:
     def _send_large(self, answer: bytes | LargeAnswer, source: MessageInput) -> None:
         """Counted until the client has taken all of it; so is its request, if that was large."""
         budget, stream = self._context.budget, self._stream
+        self._cost.clear()  # the answer counts itself from now on
         if source.reservation is not None:
             source.reservation.cut = stream.close
         reservation = budget.begin(stream.close)

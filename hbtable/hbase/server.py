@@ -210,7 +210,7 @@ class ThriftGateway:
             self._guard,
         )
         parts = (
-            ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
+            ReadCalls(tables, options.answer_bytes, pause),
             WriteCalls(tables, _families(admin, tables), options.cell_bytes, pause),
             scanner_calls,
             table_calls,
@@ -231,7 +231,7 @@ class ThriftGateway:
     ) -> None:
         options, pause = self._options, self._context.pause
         parts = (
-            Thrift2ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
+            Thrift2ReadCalls(tables, options.answer_bytes, pause),
             Thrift2WriteCalls(tables, _families(admin, tables), options.cell_bytes, options.answer_bytes, pause),
             Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
             Thrift2TableCalls(

@@ -3,8 +3,9 @@
 A request is counted as it arrives (an announced length costs nothing), an answer while it is collected and until the
 client has taken it. Beyond the bound the transfer that began longest ago, and only waits for its client, is cut off:
 who reads or writes steadily is never the oldest for long. What waits for no client (a request being carried out) stays
-counted and cannot be cut; when nothing else is left, arriving requests wait, and answers that still grow are refused
-or, from scanners, end early.
+counted and cannot be cut; when nothing else is left, arriving requests wait, pages of scanners end early, and other
+answers that still grow wait for each other: the oldest of them goes on whatever it takes, so that one is always done
+next. Where very many wait, or one waits for too long, it is refused.
 
 What is kept for a client that may ask for it makes room before anybody is cut off.
 
@@ -15,11 +16,16 @@ import logging
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.errors import Unavailable
+from hbtable.errors import Overloaded
 from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 0.02
+_LONGEST_PAUSE_SECONDS: Final = 0.2
+_ROOM_TIMEOUT_SECONDS: Final = 10.0
+"""An answer that waits for longer for room to grow is refused: many clients wait for no longer than half a minute."""
+_WAITING_SHARE: Final = 0.25
+"""So much of the bound may be taken beyond it, by answers that wait for room."""
 _KEPT_SHARE: Final = 4
 """The part of the memory, one over this, that may be taken by what is kept."""
 SMALL_BYTES: Final = 16 << 10
@@ -40,13 +46,14 @@ class MemoryReservation:
 class MemoryBudget:
     """The memory that the large messages of one port may take together. `sleep` *switches*."""
 
-    __slots__ = ("_kept", "_open", "_sleep", "cut_off", "kept_bytes", "limit_bytes", "used_bytes")
+    __slots__ = ("_growing", "_kept", "_open", "_sleep", "cut_off", "kept_bytes", "limit_bytes", "used_bytes")
 
     def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
         self.limit_bytes = limit_bytes
         """May change at any time; what is under way beyond a smaller one is cut off by the next that wants room."""
         self._sleep = sleep
         self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
+        self._growing: dict[MemoryReservation, None] = {}  # likewise; those of grow()
         self._kept: dict[MemoryReservation, None] = {}  # likewise
         self.kept_bytes = 0
         """The part of `used_bytes` that may be dropped at any time."""
@@ -63,6 +70,7 @@ class MemoryBudget:
         """Idempotent."""
         if self._open.pop(reservation, self) is not self:
             self.used_bytes -= reservation.size_bytes
+            self._growing.pop(reservation, None)
 
     def keep(self, size_bytes: int, drop: Callable[[], None]) -> MemoryReservation | None:
         """Room for something that `drop` throws away as soon as others need the room, or drop_kept() comes. None:
@@ -114,13 +122,21 @@ class MemoryBudget:
         self._grow(reservation, count)
         return self._make_room()
 
-    def demand(self, reservation: MemoryReservation, count: int) -> None:
-        """As collect(), for an answer that cannot end early: Unavailable."""
-        if not self.collect(reservation, count):
-            raise Unavailable(
-                f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
-                f"{self.limit_bytes}; try again, or ask for fewer rows at a time"
-            )
+    @switches
+    def grow(self, reservation: MemoryReservation, count: int) -> None:
+        """As collect(), for an answer that cannot end early. *Switches* when it has to wait for room. Overloaded."""
+        self._grow(reservation, count)
+        self._growing[reservation] = None
+        pause, waited = _WAIT_SECONDS, 0.0
+        while not self._make_room() and next(iter(self._growing)) is not reservation:
+            if waited >= _ROOM_TIMEOUT_SECONDS or self.used_bytes > (1 + _WAITING_SHARE) * self.limit_bytes:
+                raise Overloaded(
+                    f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
+                    f"{self.limit_bytes}; try again, or ask for fewer rows at a time"
+                )
+            self._sleep(pause)
+            waited += pause
+            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _grow(self, reservation: MemoryReservation, count: int) -> None:
         if reservation in self._open:

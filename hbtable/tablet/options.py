@@ -50,6 +50,16 @@ class TabletOptions:
     are moved back by the same span; so are those that clients chose in between."""
     scan_seconds: float = 2.0
     """A page of a scan ends after this time even if it is empty. Longer: fewer calls, clients may time out."""
+    request_seconds: float = 60.0
+    """A read that was worked on for longer, without the time in which it waited, ends with an error; so does a page of
+    a scan that cannot end before, because a single row takes so long. Longer: one client may keep a processor busy for
+    so long with one call."""
+    request_read_bytes: int = 64 << 30
+    """As request_seconds, of blocks of SSTables that one read looks at, as they are in memory. Larger: one call may
+    read so much."""
+    request_cells: int = 200_000_000
+    """As request_seconds, of cells that one read looks at, deleted ones included. Larger: one call may look at so
+    many."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_clock_skew_seconds <= 86400:

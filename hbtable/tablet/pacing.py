@@ -6,7 +6,7 @@ which yields nothing, pauses as well. Pausing inside a row tears nothing: what i
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TypeVar, final
+from typing import Protocol, TypeVar, final
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.runtime.interface import Runtime
@@ -40,27 +40,46 @@ class Throttle:
                 self._runtime.sleep(self._until - now)
 
 
+class Cost(Protocol):
+    """Hears how long was worked; may raise to end the work."""
+
+    def worked(self, seconds: float) -> None: ...
+
+
 @final
 class Pacer:
     """Lets other tasks run now and then during long work. `check` runs at each look at the clock; it may raise to end
-    the work."""
+    the work. `cost` hears of the time between two looks, without that of others."""
 
-    __slots__ = ("_check", "_runtime", "_slice_seconds", "_until")
+    __slots__ = ("_check", "_cost", "_looked", "_runtime", "_slice_seconds", "_until")
 
-    def __init__(self, runtime: Runtime, slice_seconds: float, check: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        slice_seconds: float,
+        check: Callable[[], None] | None = None,
+        cost: Cost | None = None,
+    ) -> None:
         self._runtime = runtime
         self._slice_seconds = slice_seconds
         self._check = check
-        self._until = runtime.clock_seconds() + slice_seconds
+        self._cost = cost
+        self._looked = runtime.clock_seconds()
+        self._until = self._looked + slice_seconds
 
     @switches
     def pause(self) -> None:
         """*Switches* when the time slice is over."""
         if self._check is not None:
             self._check()
-        if self._runtime.clock_seconds() >= self._until:
+        now = self._runtime.clock_seconds()
+        if self._cost is not None:
+            self._cost.worked(now - self._looked)
+            self._looked = now
+        if now >= self._until:
             self._runtime.sleep(0)
-            self._until = self._runtime.clock_seconds() + self._slice_seconds
+            self._looked = self._runtime.clock_seconds()
+            self._until = self._looked + self._slice_seconds
 
     @switches
     def paced(self, pairs: Iterator[Pair], portions: Portions) -> Iterator[Pair]:

@@ -16,7 +16,7 @@ from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.read import ReadSpec, bytes_of, columns_of
-from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 
 Attributes = object
@@ -27,14 +27,11 @@ _ROWS_AT_ONCE = 256
 class ReadCalls:
     """Thrift1's point reads. `answer_bytes`: the largest answer; `pause` lets other tasks run."""
 
-    def __init__(
-        self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget
-    ) -> None:
+    def __init__(self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None]) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
         self._everything = ReadSpec(max_bytes=answer_bytes)
         self._pause = pause
-        self._budget = budget
 
     @switches
     def get(self, table: bytes | None, row: bytes | None, column: bytes | None, _: Attributes) -> list[Cell]:
@@ -148,16 +145,10 @@ class ReadCalls:
         named = self._tables.named(table)
         if len(rows) <= _ROWS_AT_ONCE:
             return named.read_rows(rows, spec)
-        collected = self._budget.begin(None)
-        try:
-            return self._in_parts(named, rows, spec, collected)
-        finally:
-            self._budget.end(collected)
+        return self._in_parts(named, rows, spec)
 
     @switches
-    def _in_parts(
-        self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: MemoryReservation
-    ) -> list[Row]:
+    def _in_parts(self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         found: list[Row] = []
         left_bytes = spec.max_bytes
         for first in range(0, len(rows), _ROWS_AT_ONCE):
@@ -174,6 +165,7 @@ class ReadCalls:
             found += part
             part_bytes = sum(bytes_of(row, cells) for row, cells in part)
             left_bytes = max(left_bytes - part_bytes, 0)
-            self._budget.demand(collected, part_bytes)
+            if part_bytes <= HELD_AT_ONCE:  # others were counted as they were read
+                hold(part_bytes)
             self._pause()
         return found

@@ -13,7 +13,7 @@ from hbtable.hbase.conversion import check_row
 from hbtable.hbase.thrift2.conversion import NOTHING, read_spec, result
 from hbtable.model.cell import Cell
 from hbtable.model.read import bytes_of
-from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
@@ -25,13 +25,10 @@ _CELLS_BETWEEN_PAUSES: Final = 2048
 class Thrift2ReadCalls:
     """Thrift2's point reads. `answer_bytes`: the largest answer; `pause` lets other tasks run."""
 
-    def __init__(
-        self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget
-    ) -> None:
+    def __init__(self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None]) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
         self._pause = pause
-        self._budget = budget
 
     @switches
     def exists(self, table: bytes, get: TGet) -> bool:
@@ -52,17 +49,9 @@ class Thrift2ReadCalls:
 
     @switches
     def getMultiple(self, table: bytes, gets: Sequence[TGet]) -> list[TResult]:
-        collected = self._budget.begin(None)
-        try:
-            return self._results(table, gets, collected)
-        finally:
-            self._budget.end(collected)
-
-    @switches
-    def _results(self, table: bytes, gets: Sequence[TGet], collected: MemoryReservation) -> list[TResult]:
         """All together count no more than one answer may."""
         found = []
-        left_bytes = self._answer_bytes
+        left_bytes, small_bytes = self._answer_bytes, 0
         for number, get in enumerate(gets, 1):
             cells = self._cells(table, get, max(left_bytes, 0))
             size = bytes_of(get.row, cells)
@@ -72,7 +61,11 @@ class Thrift2ReadCalls:
                     f"the {len(gets)} rows asked for hold more than the {self._answer_bytes} bytes of the largest "
                     "answer (thrift.answer_bytes); ask for fewer rows at a time"
                 )
-            self._budget.demand(collected, size)
+            if size <= HELD_AT_ONCE:  # others were counted as they were read
+                small_bytes += size
+                if small_bytes > HELD_AT_ONCE:
+                    hold(small_bytes)
+                    small_bytes = 0
             found.append(self._result(get, cells))
             if not number % _GETS_BETWEEN_PAUSES:
                 self._pause()

@@ -49,6 +49,7 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("tablet", "slice_seconds"): (0.0001, 1.0),
     ("tablet", "max_clock_skew_seconds"): (1, 86400),
     ("tablet", "output_bytes"): (1, _GIB),
+    ("tablet", "request_cells"): (1, 1 << 50),
     ("tablet", "worker_bytes"): (0, 1 << 50),
     ("tablet", "compaction_bytes_per_second"): (0, 1 << 50),
     ("maintenance", "split_bytes"): (0, 1 << 50),

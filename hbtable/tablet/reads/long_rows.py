@@ -1,7 +1,7 @@
 """Rows of very many or very large cells: read in parts, with pauses, and no further than an answer may be large."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import final
+from typing import Final, final
 
 from hbtable.errors import LimitExceeded
 from hbtable.filters.evaluate import RowFilter
@@ -11,17 +11,27 @@ from hbtable.model.values import shown
 from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 
+OBJECT_BYTES: Final = 130
+"""The memory of a cell beyond what it counts in an answer (model.read.bytes_of)."""
+
 
 @final
 class LongRow(list[Cell]):
-    """The cells of one row as they are read (merge.visibility.TakePart). `pause` is called after each part."""
+    """The cells of one row as they are read (merge.visibility.TakePart). After each part `hold` hears of the memory
+    that it takes, and `pause` is called."""
 
-    __slots__ = ("_filter", "_limit_bytes", "_max_versions", "_pause", "size_bytes")
+    __slots__ = ("_filter", "_hold", "_limit_bytes", "_max_versions", "_pause", "size_bytes")
 
     def __init__(
-        self, limit_bytes: int, pause: Callable[[], object], row_filter: RowFilter | None, max_versions: int
+        self,
+        limit_bytes: int,
+        pause: Callable[[], object],
+        row_filter: RowFilter | None,
+        max_versions: int,
+        hold: Callable[[int], None],
     ) -> None:
         super().__init__()
+        self._hold = hold
         self._limit_bytes = limit_bytes
         self._pause = pause
         self._filter = row_filter
@@ -35,10 +45,12 @@ class LongRow(list[Cell]):
         if self._filter is not None:
             cells = self._filter.part(row, cells, self._max_versions)
         self += cells
-        self.size_bytes += bytes_of(row, cells)
+        size = bytes_of(row, cells)
+        self.size_bytes += size
         if self.size_bytes > self._limit_bytes:
             let_go(self, self._pause)
             raise row_too_large(row, self._limit_bytes)
+        self._hold(size + OBJECT_BYTES * len(cells))
         self._pause()
         return False
 
@@ -51,18 +63,19 @@ class LongRowAhead(Exception):
 class WholeRows:
     """Long rows of a scan put together again, for who must have them whole (reverse.PartTaker)."""
 
-    __slots__ = ("_limit_bytes", "_may_stream", "_ready", "_row", "ended")
+    __slots__ = ("_hold", "_limit_bytes", "_may_stream", "_ready", "_row", "ended")
 
-    def __init__(self, limit_bytes: int, may_stream: bool) -> None:
-        """`may_stream`: LongRowAhead takes the place of LimitExceeded."""
+    def __init__(self, limit_bytes: int, may_stream: bool, hold: Callable[[int], None]) -> None:
+        """`may_stream`: LongRowAhead takes the place of LimitExceeded. `hold`: as LongRow's."""
         self.ended = False
         self._may_stream = may_stream
+        self._hold = hold
         self._limit_bytes = limit_bytes
         self._row = self._begin()
         self._ready: list[Row] = []
 
     def _begin(self) -> LongRow:
-        return LongRow(self._limit_bytes, lambda: None, None, 0)
+        return LongRow(self._limit_bytes, lambda: None, None, 0, self._hold)
 
     @switches
     def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:

@@ -9,6 +9,7 @@ A long row comes in parts (merge.visibility.TakePart): its pieces are given out 
 filter has still to see the rest. A row that must be given whole, or that such a filter keeps, has a limit in bytes.
 """
 
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.filters.evaluate import RowFilter
@@ -16,7 +17,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.ranges import successor
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest, bytes_of
 from hbtable.switches import switches
-from hbtable.tablet.reads.long_rows import row_too_large
+from hbtable.tablet.reads.long_rows import OBJECT_BYTES, row_too_large
 from hbtable.tablet.reads.resuming import Resumption
 
 ROW_DONE: Final = 2**62
@@ -63,6 +64,7 @@ class PageBuilder:
 
     __slots__ = (
         "_filter",
+        "_hold",
         "_last_row",
         "_long_row",
         "_max_bytes",
@@ -85,7 +87,11 @@ class PageBuilder:
         "scanned",
     )
 
-    def __init__(self, request: ScanRequest, row_filter: RowFilter | None) -> None:
+    def __init__(
+        self, request: ScanRequest, row_filter: RowFilter | None, hold: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """`hold` hears of the memory that long rows take."""
+        self._hold = hold
         self.rows: list[Row] = []
         self.bytes_used = 0
         self.scanned = 0
@@ -226,7 +232,9 @@ class PageBuilder:
                 cells = row_filter.part(row, cells, self._max_versions)
             if self.resumption is not None:
                 cells = self.resumption.rest(row, cells)
+            before = long_row.size_bytes
             long_row.add(cells)
+            self._hold(long_row.size_bytes - before + OBJECT_BYTES * len(cells))
             if self._streams and self._give_pieces(long_row):
                 return True
             if long_row.size_bytes > self._row_bytes and not self.gives_parts:

@@ -24,15 +24,18 @@ from hbtable.merge.visibility import TakePart
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
-from hbtable.model.ranges import RowRange, successor
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
-from hbtable.model.values import LARGEST_I64, check_bytes
+from hbtable.model.values import LARGEST_I64, check_bytes, shown
+from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
+from hbtable.tablet.reads.cost_limit import CostExceeded, CostLimit, cost_of_page, paced_request
 from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
-from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
+from hbtable.tablet.reads.page import PageBuilder
+from hbtable.tablet.reads.page_bounds import before_damage, bounds_of, rest_of
 from hbtable.tablet.reads.plain_pages import plain_page
 from hbtable.tablet.reads.resuming import markers_only
 from hbtable.tablet.reads.reverse import PartTaker, descending
@@ -49,6 +52,40 @@ _ROWS_BETWEEN_LOOKS = 256
 def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
     """As rpc.services.TabletService.read_rows. May switch. Hot."""
     state.gate.check_served()
+    _check_rows(state, rows)
+    state.reads += len(rows)
+    found: list[Row] = []
+    paced = row_filter = sieve = None
+    if len(rows) > _ROWS_BETWEEN_PAUSES or spec.filter is not None:
+        paced = paced_request(state.environment)
+        if spec.filter is not None:
+            row_filter, sieve = _filter_of_rows(state, spec.filter, paced[1].pause)
+    snapshot, selection = _snapshot(state, spec, row_filter)
+
+    left_bytes = spec.max_bytes
+    holds_from = left_bytes - HELD_AT_ONCE
+    for number, row in enumerate(rows, 1):
+        cells = _cells(state, row, spec, snapshot, selection, sieve, left_bytes, None, paced)
+        if cells:
+            found.append((row, cells))
+            if number > 1 or len(cells) > 1:  # a single cell has a limit of its own
+                if type(cells) is LongRow:  # counts itself
+                    left_bytes -= cells.size_bytes
+                    holds_from -= cells.size_bytes
+                else:
+                    left_bytes -= bytes_of(row, cells)
+                if left_bytes < 0:
+                    raise rows_too_large(row, len(rows), spec.max_bytes)
+                if left_bytes < holds_from:
+                    hold(holds_from + HELD_AT_ONCE - left_bytes)
+                    holds_from = left_bytes - HELD_AT_ONCE
+        if paced is not None and not number % _ROWS_BETWEEN_PAUSES:
+            paced[0].row = row
+            paced[1].pause()
+    return found
+
+
+def _check_rows(state: TabletState, rows: Sequence[bytes]) -> None:
     row_start, row_stop = state.range
     longest = state.max_row_bytes
     for row in rows:
@@ -56,32 +93,16 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
             raise bad_row(row, longest)
         if row < row_start or (row_stop and row >= row_stop):
             raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
-    state.reads += len(rows)
-    found: list[Row] = []
-    pacer = None
-    if len(rows) > _ROWS_BETWEEN_PAUSES or spec.filter is not None:
-        pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
-    pause = pacer.pause if pacer is not None else _no_pause
-    expression = None
-    if spec.filter is not None:
-        check_bytes("the filter", spec.filter)
-        expression = parse(spec.filter, pause)
-    row_filter = start(expression) if expression is not None else None
-    snapshot, selection = _snapshot(state, spec, row_filter)
 
-    sieve = partial(_fresh_filter, state, expression, pause) if expression is not None else None
-    left_bytes = spec.max_bytes
-    for number, row in enumerate(rows, 1):
-        cells = _cells(state, row, spec, snapshot, selection, sieve, left_bytes)
-        if cells:
-            found.append((row, cells))
-            if number > 1 or len(cells) > 1:  # a single cell has a limit of its own
-                left_bytes -= cells.size_bytes if type(cells) is LongRow else bytes_of(row, cells)
-                if left_bytes < 0:
-                    raise rows_too_large(row, len(rows), spec.max_bytes)
-        if pacer is not None and not number % _ROWS_BETWEEN_PAUSES:
-            pause()
-    return found
+
+@switches
+def _filter_of_rows(
+    state: TabletState, text: bytes, pause: Callable[[], None]
+) -> tuple[RowFilter, Callable[[], RowFilter]]:
+    """One to ask what the filter needs, and a function that makes one for a row. InvalidRequest."""
+    check_bytes("the filter", text)
+    expression = parse(text, pause)
+    return start(expression), partial(_fresh_filter, state, expression, pause)
 
 
 @switches
@@ -89,10 +110,6 @@ def _fresh_filter(state: TabletState, expression: Expression, pause: Callable[[]
     """Anew for each row: reads of single rows know nothing of each other."""
     pause()  # a thousand filters take 4 ms to start
     return start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
-
-
-def _no_pause() -> None:
-    pass
 
 
 @switches
@@ -129,15 +146,25 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     state.gate.check_served()
     check_request(request)
     spec = request.spec
-    pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
-    row_filter = _filter_of_scan(state, request, pacer) if spec.filter is not None else None
-    page = PageBuilder(request, row_filter)
-    if page.is_finished():
-        return page.page(True)
-    limit = TimeLimit(state.environment.runtime, state.environment.options.scan_seconds)
-    bounds = _bounds(state.range, request)
-    found = plain_page(state, request, bounds, pacer, limit) if request.plain else None
-    return found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit)
+    runtime, options = state.environment.runtime, state.environment.options
+    cost = cost_of_page(options)
+    pacer = Pacer(runtime, options.slice_seconds, cost=cost)
+    try:
+        row_filter = _filter_of_scan(state, request, pacer) if spec.filter is not None else None
+        page = PageBuilder(request, row_filter, cost.budget.hold)
+        if page.is_finished():
+            return page.page(True)
+        cost.place = partial(_behind, page)
+        limit = TimeLimit(runtime, options.scan_seconds, cost)
+        bounds = bounds_of(state.range, request)
+        found = plain_page(state, request, bounds, pacer, limit) if request.plain else None
+        return found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit, cost)
+    finally:
+        cost.budget.clear()
+
+
+def _behind(page: PageBuilder) -> str:
+    return "in the first row of a page" if page.last_row is None else f"behind row {shown(page.last_row)}"
 
 
 @switches
@@ -149,18 +176,19 @@ def _page_of_rows(
     row_filter: RowFilter | None,
     pacer: Pacer,
     limit: TimeLimit,
+    cost: CostLimit,
 ) -> ScanPage:
     exhausted = True
     damage: DataDamaged | None = None
     asks = row_filter is not None and row_filter.searches.may_ask and page.resumption is None
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, request.spec, row_filter, request.family_times)
-        snapshot.row_filter = row_filter
+        snapshot.row_filter, snapshot.budget = row_filter, cost.budget
         try:
             if row_filter is not None and asks:
                 # Rows are read ahead of the page: none of them may come to it in parts before its turn.
                 most = request.max_bytes if page.gives_parts else request.spec.max_bytes
-                whole = WholeRows(most, page.gives_parts)
+                whole = WholeRows(most, page.gives_parts, cost.budget.hold)
                 found = whole.rows(_rows(state, request, bounds, snapshot, selection, pacer, limit, page, whole))
                 found = looking_ahead(found, row_filter.searches)
             else:
@@ -171,17 +199,17 @@ def _page_of_rows(
                 page.reach(limit.reached)
             break
         except LongRowAhead:
-            asks, bounds = False, _rest(bounds, page.last_row, request.reversed)
+            asks, bounds = False, rest_of(bounds, page.last_row, request.reversed)
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
             if page.interrupt():
                 exhausted = False
                 break
-            bounds = _rest(bounds, page.last_row, request.reversed)
+            bounds = rest_of(bounds, page.last_row, request.reversed)
         except Corruption as error:
             damage = state.damaged.told(error)
-            rest = _rest(bounds, page.last_row, request.reversed)
-            bounds = _before(damage, rest, request.reversed)
+            rest = rest_of(bounds, page.last_row, request.reversed)
+            bounds = before_damage(damage, rest, request.reversed)
             if bounds == rest:
                 break
     if damage is not None and exhausted:
@@ -230,9 +258,11 @@ def _cells(
     sieve: Callable[[], RowFilter] | None,
     most_bytes: int,
     seen: list[Pair] | None = None,
+    paced: tuple[CostLimit, Pacer] | None = None,
 ) -> list[Cell]:
     """`sieve` makes the filter that they must pass. `seen` is filled with the pairs that the cells were chosen from.
-    LimitExceeded where they count more than `most_bytes`, but only of a row that is read in parts."""
+    LimitExceeded where they count more than `most_bytes`, but only of a row that is read in parts, or cost too much.
+    `paced` is of the whole read, if it may be long."""
     now = state.shared.wall.millis()
     while True:
         try:
@@ -247,9 +277,9 @@ def _cells(
                 row_filter = snapshot.row_filter = sieve() if sieve is not None else None
                 if row_filter is not None and row_filter.skips_row(row):
                     return []
-                environment = state.environment
-                pacer = Pacer(environment.runtime, environment.options.slice_seconds)
-                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions)
+                cost, pacer = paced or paced_request(state.environment)
+                cost.row, snapshot.budget = row, cost.budget
+                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, cost.budget.hold)
                 take_part = long_row.take
                 lists = pacer.paused(lists)  # of what is deleted no part comes
             for _, cells in visible_rows(
@@ -275,7 +305,7 @@ def _cells(
             return long_row if row_filter is None else row_filter.end(long_row)
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
-            snapshot = ReadSnapshot(state.version, state.applied, selection, state.tally)
+            snapshot = ReadSnapshot(state.version, state.applied, selection, state.tally, snapshot.budget)
         except Corruption as error:
             raise state.damaged.told(error) from error
 
@@ -299,6 +329,11 @@ def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_loo
             if not number % between_looks and limit.is_over():  # a filter may take long for each
                 return False
         return not page.ended
+    except CostExceeded:
+        page.break_off()
+        if page.last_row is None:
+            raise
+        return False  # the next page begins with the row that costs so much
     except Corruption:
         page.break_off()
         raise
@@ -362,31 +397,3 @@ def _rows(
 def _unless_ended(page: PageBuilder, rows: Iterator[Row]) -> Iterator[Row]:
     if not page.ended:
         yield from rows
-
-
-def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:
-    """The rows of the tablet that the scan has yet to read."""
-    bounds = request.range.intersect(tablet)
-    position = request.position
-    if position is None:
-        return bounds
-    row, done = position.row, position.cells_done
-    if not request.reversed:
-        return RowRange(max(bounds.start, successor(row) if done >= ROW_DONE else row), bounds.stop)
-    if not row:
-        return bounds  # from the end
-    return bounds.intersect(RowRange(b"", row if done >= ROW_DONE else successor(row)))
-
-
-def _rest(bounds: RowRange, last_row: bytes | None, is_reversed: bool) -> RowRange:
-    """The bounds behind a row that was dealt with."""
-    if last_row is None:
-        return bounds
-    return RowRange(bounds.start, last_row) if is_reversed else RowRange(successor(last_row), bounds.stop)
-
-
-def _before(damage: DataDamaged, bounds: RowRange, is_reversed: bool) -> RowRange:
-    """The part of the bounds that a scan reaches before the damaged rows."""
-    if is_reversed:
-        return RowRange(damage.stop_row, b"").intersect(bounds) if damage.stop_row else RowRange(b"x", b"x")
-    return RowRange(b"", damage.first_row).intersect(bounds) if damage.first_row else RowRange(b"x", b"x")

@@ -15,6 +15,7 @@ from hbtable.filters.evaluate import RowFilter
 from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
 from hbtable.model.read import ScanRequest
+from hbtable.runtime.request_budget import RequestBudget
 from hbtable.sstable.reader import Meter
 from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout
@@ -55,11 +56,21 @@ class ReadSnapshot:
     """A version as one read sees it. Hears of the blocks that are read for it (sstable.reader.Meter)."""
 
     __slots__ = (
-        "_portions", "_seeker", "_selection", "_sequence", "_stacks", "_tails", "_tally", "row_filter", "version",
+        "_portions", "_seeker", "_selection", "_sequence", "_stacks", "_tails", "_tally", "budget", "row_filter",
+        "version",
     )  # fmt: skip
 
-    def __init__(self, version: Version, sequence: int, selection: ColumnSelection, tally: Tally) -> None:
+    def __init__(
+        self,
+        version: Version,
+        sequence: int,
+        selection: ColumnSelection,
+        tally: Tally,
+        budget: RequestBudget | None = None,
+    ) -> None:
         self.version = version
+        self.budget = budget
+        """Hears of the cells and blocks of long reads."""
         self._tally = tally
         self._sequence = sequence
         self._selection = selection
@@ -82,6 +93,8 @@ class ReadSnapshot:
     def read(self, block_bytes: int) -> None:
         if self._portions is not None:
             self._portions.read(block_bytes)
+        if self.budget is not None:
+            self.budget.read_bytes += block_bytes
 
     @switches
     def _list(self, pairs: Iterator[Pair], most: int) -> list[Pair]:
@@ -142,6 +155,8 @@ class ReadSnapshot:
     def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
         for one in lists:
             self._tally.examined += len(one)
+            if self.budget is not None:
+                self.budget.cells += len(one)
             yield one
 
     @switches

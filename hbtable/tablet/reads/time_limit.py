@@ -13,23 +13,26 @@ from typing import final
 from hbtable.encoding.cell_key import TERMINATOR, Pair, row_of
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
+from hbtable.tablet.reads.cost_limit import CostLimit
 
 _KEY = itemgetter(0)
 
 
 @final
 class TimeLimit:
-    """Ends one page of a scan in time. `reached`: the row at which its time was over, None while it is not."""
+    """Ends one page of a scan in time, and before it costs too much. `reached`: the row at which that was; None: it was
+    not."""
 
-    __slots__ = ("_deadline", "_runtime", "reached")
+    __slots__ = ("_cost", "_deadline", "_runtime", "reached")
 
-    def __init__(self, runtime: Runtime, seconds: float) -> None:
+    def __init__(self, runtime: Runtime, seconds: float, cost: CostLimit) -> None:
         self._runtime = runtime
+        self._cost = cost
         self._deadline = runtime.clock_seconds() + seconds
         self.reached: bytes | None = None
 
     def is_over(self) -> bool:
-        return self._runtime.clock_seconds() >= self._deadline
+        return self._runtime.clock_seconds() >= self._deadline or self._cost.is_half_spent()
 
     def before(self, row_start: bytes) -> bool:
         """Reversed: all from this row on was dealt with, given as what its keys begin with. True: the page ends."""

@@ -277,7 +277,7 @@ class GatewayRig:
         tables, pause = TableBackend(self.cluster.open_table), self.context.pause
         cluster = self.cluster
         parts = [
-            ReadCalls(tables, answer_bytes, pause, self.context.budget),
+            ReadCalls(tables, answer_bytes, pause),
             WriteCalls(tables, lambda name: list(cluster.record(name).schema.families), 10 << 20, pause),
             ScannerCalls(tables, cluster.record, self.scanners, check_filter, answer_bytes, pause, self.context.budget),
             TableAdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner or "here", 9090), 1.0),

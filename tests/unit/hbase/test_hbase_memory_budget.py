@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from hbtable.errors import Unavailable
+from hbtable.errors import Overloaded
 from hbtable.hbase.log_limiter import LINES, LogLimiter
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget
+from hbtable.runtime.request_budget import RequestBudget, RequestCost
 from hbtable.thrift.message_input import MessageInput
 from tests.harness.planted_bugs import is_found
 
@@ -88,13 +89,56 @@ def test_what_the_server_works_on_stays_and_others_wait_or_are_refused() -> None
     trace = Trace(100)
     working = trace.budget.begin(None)
     assert not trace.budget.collect(working, 150)
-    with pytest.raises(Unavailable, match="try again"):
-        trace.budget.demand(trace.budget.begin(None), 10)
+    trace.budget.grow(trace.budget.begin(None), 0)  # the oldest of those that grow
+    with pytest.raises(Overloaded, match=r"150 bytes of large .* its bound of 100; try again"):
+        trace.budget.grow(trace.budget.begin(None), 0)
+    assert trace.slept == 0
     trace.wake = lambda: trace.budget.end(working)
     arriving = trace.begin("late")
     arriving.cut = None
     trace.budget.arrive(arriving, 50)
     assert (trace.slept, trace.cut) == (1, [])
+
+
+def test_of_answers_that_grow_the_oldest_goes_on_and_others_wait_for_it() -> None:
+    trace = Trace(100)
+    first, second, third = (trace.budget.begin(None) for _ in range(3))
+    trace.budget.grow(first, 60)
+    trace.budget.grow(second, 30)
+    trace.budget.grow(first, 25)  # beyond the bound, but somebody has to come to an end
+    assert (trace.slept, trace.budget.used_bytes) == (0, 115)
+    trace.wake = lambda: trace.budget.end(first)
+    trace.budget.grow(second, 5)
+    assert (trace.slept, trace.budget.used_bytes) == (1, 35)
+    trace.wake = lambda: None
+    trace.budget.grow(third, 60)
+    trace.budget.grow(second, 10)
+    with pytest.raises(Overloaded):  # waits, and nobody ends
+        trace.budget.grow(third, 1)
+    assert trace.slept > 10
+
+
+def test_where_too_many_wait_for_room_the_next_is_refused_at_once() -> None:
+    trace = Trace(100)
+    trace.budget.grow(trace.budget.begin(None), 90)
+    with pytest.raises(Overloaded):
+        trace.budget.grow(trace.budget.begin(None), 36)
+    assert trace.slept == 0
+
+
+def test_what_a_request_holds_is_free_when_it_is_over() -> None:
+    trace = Trace(100)
+    request = RequestBudget(trace.budget)
+    request.hold(60)
+    page = request.part()
+    page.hold(30)
+    assert trace.budget.used_bytes == 90
+    page.clear()
+    request.spend(RequestCost(1.5, 10, 20))
+    assert (trace.budget.used_bytes, request.cost) == (60, RequestCost(1.5, 10, 20))
+    request.clear()
+    request.clear()
+    assert (trace.budget.used_bytes, request.cost) == (0, RequestCost())
 
 
 class Drip:

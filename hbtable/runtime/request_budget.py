@@ -1,0 +1,98 @@
+"""The costs of one request so far, and the memory that it holds, whichever functions, tasks and roles work for it.
+
+Each port makes one for each of its connections and clears it between two requests. It belongs to the task that works on
+them, as a context variable, so that nothing has to be handed down through functions that do not care; the tasks of
+runtime.parallel have it, too. Who does long work for a request adds to it, and compares it with limits of his own
+(tablet.reads.cost_limit). A usual request never touches it.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Final, NamedTuple, final
+
+from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.switches import switches
+
+
+class RequestCost(NamedTuple):
+    """The costs of a request: seconds in which it was worked on, bytes of blocks and cells that it looked at."""
+
+    seconds: float = 0.0
+    read_bytes: int = 0
+    cells: int = 0
+
+
+@final
+class RequestBudget:
+    """The costs of the request that its task works on. `memory` is that of the port, shared by all of its requests;
+    None: what the request holds is not counted."""
+
+    __slots__ = ("_held", "_memory", "cells", "is_used", "read_bytes", "seconds")
+
+    def __init__(self, memory: MemoryBudget | None = None) -> None:
+        self._memory = memory
+        self._held: MemoryReservation | None = None
+        self.seconds = 0.0
+        self.read_bytes = 0
+        self.cells = 0
+        self.is_used = False
+        """Something was added since the last clear()."""
+
+    def spend(self, cost: RequestCost) -> None:
+        self.is_used = True
+        self.seconds += cost.seconds
+        self.read_bytes += cost.read_bytes
+        self.cells += cost.cells
+
+    @property
+    def cost(self) -> RequestCost:
+        return RequestCost(self.seconds, self.read_bytes, self.cells)
+
+    @switches
+    def hold(self, size_bytes: int) -> None:
+        """The request holds so many bytes more, until clear(). *Switches* while the port has no room for them;
+        Overloaded when it has none for too long."""
+        if self._memory is None:
+            return
+        self.is_used = True
+        if self._held is None:
+            self._held = self._memory.begin(None)
+        self._memory.grow(self._held, size_bytes)
+
+    def part(self) -> "RequestBudget":
+        """Of a part of the request that ends in time by itself and can be gone on with, as a page of a scan: its costs
+        are its own, and so is what it holds. To be cleared when the part is over."""
+        return RequestBudget(self._memory)
+
+    def clear(self) -> None:
+        """The request is over. Idempotent."""
+        if not self.is_used:
+            return
+        self.is_used = False
+        self.seconds, self.read_bytes, self.cells = 0.0, 0, 0
+        if self._held is not None and self._memory is not None:
+            self._memory.end(self._held)
+            self._held = None
+
+
+_CURRENT: Final[ContextVar[RequestBudget | None]] = ContextVar("request budget", default=None)
+
+current_budget: Final[Callable[[], RequestBudget | None]] = _CURRENT.get
+"""That of the request which the calling task works on; None: it works for no port."""
+
+
+HELD_AT_ONCE: Final = 256 << 10
+"""Whoever puts an answer together says so each time that it has grown by about so much."""
+
+
+@switches
+def hold(size_bytes: int) -> None:
+    """As RequestBudget.hold, of the request that the calling task works on."""
+    budget = _CURRENT.get()
+    if budget is not None:
+        budget.hold(size_bytes)
+
+
+def work_for(budget: RequestBudget | None) -> None:
+    """The calling task works for the requests of this budget from now on."""
+    _CURRENT.set(budget)

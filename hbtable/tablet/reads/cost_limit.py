@@ -1,0 +1,84 @@
+"""A request that costs too much ends, with a sentence that says which limit it met, or, if it is a page of a scan, with
+a position.
+
+Looked at where long reads give way to others (tablet.pacing), so that it costs short ones nothing. Reads of a request
+add up, also those of other tablets and tablet servers; each page of a scan counts for itself, because the next one goes
+on where it ended.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from hbtable.errors import LimitExceeded
+from hbtable.model.values import shown
+from hbtable.runtime.request_budget import RequestBudget, current_budget
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.state import Environment
+
+_LONGEST_SECONDS = 0.02
+"""Counted of one stretch between two looks at the clock: what takes longer has waited, for a file or for a worker."""
+
+
+@final
+class CostExceeded(LimitExceeded):
+    """A read costs too much: others of the same rows may not."""
+
+
+@final
+class CostLimit:
+    """Adds the costs of a read to its request's, and ends it with CostExceeded when they are beyond the options.
+    `place` says where it is, for people. Is a pacing.Cost; sources.ReadSnapshot tells the budget of blocks and
+    cells."""
+
+    __slots__ = ("_options", "budget", "place", "row")
+
+    def __init__(self, options: TabletOptions, budget: RequestBudget) -> None:
+        self._options = options
+        self.budget = budget
+        self.row = b""
+        """The one that is being read, for `place`."""
+        self.place: Callable[[], str] = self._at_row
+
+    def worked(self, seconds: float) -> None:
+        """CostExceeded."""
+        budget, options = self.budget, self._options
+        budget.is_used = True
+        budget.seconds += min(seconds, _LONGEST_SECONDS)
+        if budget.cells > options.request_cells:
+            self._refuse(f"looked at {budget.cells} cells", "request_cells", options.request_cells)
+        if budget.read_bytes > options.request_read_bytes:
+            self._refuse(f"read {budget.read_bytes} bytes of blocks", "request_read_bytes", options.request_read_bytes)
+        if budget.seconds > options.request_seconds:
+            self._refuse(f"took {budget.seconds:.1f} s of work", "request_seconds", options.request_seconds)
+
+    def is_half_spent(self) -> bool:
+        """Time for a page to end, so that the row which comes next has the other half."""
+        budget, options = self.budget, self._options
+        return (
+            2 * budget.cells > options.request_cells
+            or 2 * budget.read_bytes > options.request_read_bytes
+            or 2 * budget.seconds > options.request_seconds
+        )
+
+    def _at_row(self) -> str:
+        return f"up to row {shown(self.row)}"
+
+    def _refuse(self, what: str, key: str, limit: float) -> None:
+        raise CostExceeded(
+            f"this request {what} {self.place()}, and one may not cost more than tablet.{key} = {limit:g}: ask for "
+            "fewer rows or columns at a time, scan instead of reading rows whole, or have the limit raised"
+        )
+
+
+def paced_request(environment: Environment) -> tuple[CostLimit, Pacer]:
+    """Of the request that the calling task works on, for a read that may be long."""
+    options = environment.options
+    cost = CostLimit(options, current_budget() or RequestBudget())
+    return cost, Pacer(environment.runtime, options.slice_seconds, cost=cost)
+
+
+def cost_of_page(options: TabletOptions) -> CostLimit:
+    """Of one page of a scan alone; its budget is to be cleared at the end."""
+    budget = current_budget()
+    return CostLimit(options, RequestBudget() if budget is None else budget.part())

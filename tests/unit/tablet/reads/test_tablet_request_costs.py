@@ -1,0 +1,148 @@
+"""A request that costs too much ends: reads with a sentence that names row and limit, scans with a page and a position.
+What it holds in memory is counted while it grows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from hbtable.errors import LimitExceeded, Overloaded
+from hbtable.model.cell import Row
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.request_budget import RequestBudget, work_for
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.reads.cost_limit import CostLimit
+from hbtable.tablet.tablet import Tablet
+from tests.harness.tablet_bench import Bench, put
+
+LONG = 3000
+NOTHING_PASSES = b"ValueFilter(=, 'binary:nothing')"
+
+
+@pytest.fixture
+def request_budget() -> Iterator[RequestBudget]:
+    """Of one request that the task of the test works on."""
+    yield RequestBudget()
+    work_for(None)
+
+
+def filled(bench: Bench, **options: float) -> Tablet:
+    """Short rows around a long one, `m`, in files of small blocks and in the memtable."""
+    bench.options = TabletOptions(**options)  # type: ignore[arg-type]
+    tablet = bench.open()
+    tablet.mutate([RowMutation(b"m", [(PUT, b"f", b"%05d" % n, 5, b"v" * 50) for n in range(LONG)])])
+    for row in (b"a", b"b", b"x", b"y"):
+        tablet.mutate([put(row, b"f:q", b"live")])
+    tablet.flush()
+    tablet.mutate([put(b"m", b"f:late", b"v")])
+    return tablet
+
+
+@pytest.mark.parametrize("key", ["request_cells", "request_read_bytes"])
+def test_a_read_of_one_row_is_refused_with_row_and_limit(bench: Bench, key: str) -> None:
+    def main() -> None:
+        tablet = filled(bench, **{key: 1000})
+        spec = ReadSpec(filter=NOTHING_PASSES)
+        with pytest.raises(LimitExceeded, match=rf"up to row b'm', .* than tablet.{key} = .*: ask for fewer"):
+            tablet.read_rows([b"m"], spec)
+        assert tablet.read_rows([b"a"], ReadSpec()) == [(b"a", [(b"f:q", tablet_time(tablet), b"live")])]
+
+    bench.run(main)
+
+
+def test_work_is_counted_and_waiting_is_not() -> None:
+    budget = RequestBudget()
+    limit = CostLimit(TabletOptions(request_seconds=0.05), budget)
+    for _ in range(8):
+        limit.worked(0.005)
+    limit.worked(0.009)
+    limit.row = b"m"
+    with pytest.raises(LimitExceeded, match=r"took 0.1 s of work up to row b'm', .*request_seconds = 0.05"):
+        limit.worked(60.0)  # it waited for a file: most of it is not counted
+    assert budget.cost.seconds < 0.1
+
+
+def tablet_time(tablet: Tablet) -> int:
+    [(_, [(_, time, _)])] = tablet.read_rows([b"a"], ReadSpec())
+    return time
+
+
+def test_the_reads_of_one_request_add_up_and_those_of_the_next_do_not(
+    bench: Bench, request_budget: RequestBudget
+) -> None:
+    def main() -> None:
+        tablet = filled(bench, request_cells=2.5 * LONG)
+        work_for(request_budget)
+        spec = ReadSpec(filter=NOTHING_PASSES)
+        for _ in range(2):
+            assert tablet.read_rows([b"m"], spec) == []
+        with pytest.raises(LimitExceeded, match="request_cells"):
+            tablet.read_rows([b"m"], spec)
+        request_budget.clear()
+        assert tablet.read_rows([b"m", b"m"], spec) == []
+        assert 1.9 * LONG < request_budget.cost.cells < 2.5 * LONG
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("text", [None, NOTHING_PASSES])
+def test_a_page_ends_before_a_row_that_costs_too_much(bench: Bench, text: bytes | None) -> None:
+    def main() -> None:
+        tablet = filled(bench, request_cells=LONG / 2)
+        before = ScanRequest(spec=ReadSpec(filter=text))
+        page = tablet.scan(before)
+        assert page.next is not None
+        assert [row for row, _ in page.rows] == ([] if text else [b"a", b"b"])
+        with pytest.raises(LimitExceeded, match=r"in the first row of a page, .*request_cells"):
+            tablet.scan(replace(before, position=page.next))
+
+    bench.run(main)
+
+
+def test_a_scan_comes_to_its_end_however_much_it_costs_in_all(bench: Bench, request_budget: RequestBudget) -> None:
+    def main() -> None:
+        tablet = filled(bench, request_cells=1.2 * LONG)
+        work_for(request_budget)
+        for _ in range(3):
+            rows: list[Row] = []
+            request = ScanRequest(cells_per_row=1000)
+            while True:
+                page = tablet.scan(request)
+                rows += page.rows
+                if page.next is None:
+                    break
+                request = replace(request, position=page.next)
+            assert sum(len(cells) for _, cells in rows) == LONG + 5
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("text", [None, b"KeyOnlyFilter()"])
+def test_a_long_row_is_counted_while_it_is_read(bench: Bench, text: bytes | None) -> None:
+    """Other requests hold what is allowed, and one of them is older: this one is refused before it has much."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        memory = MemoryBudget(1 << 20, bench.runtime.sleep)
+        older, mine = RequestBudget(memory), RequestBudget(memory)
+        older.hold(memory.limit_bytes)
+        work_for(mine)
+        for read in (
+            lambda: tablet.read_rows([b"m"], ReadSpec(filter=text)),
+            lambda: tablet.scan(ScanRequest(spec=ReadSpec(filter=text))),
+        ):
+            before = tablet.cells_examined
+            with pytest.raises(Overloaded, match="try again"):
+                read()
+            assert tablet.cells_examined - before < LONG
+            mine.clear()
+            assert memory.used_bytes == memory.limit_bytes
+        older.clear()
+        [(_, cells)] = tablet.read_rows([b"m"], ReadSpec(filter=text))
+        assert len(cells) == LONG + 1
+        assert memory.used_bytes > 130 * LONG
+        work_for(None)
+
+    bench.run(main)
