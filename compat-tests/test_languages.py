@@ -16,6 +16,7 @@ import pytest
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness import languages
+from tests.harness.certificates import CA, put_certificate
 from tests.harness.server import ServerProcess
 
 CHECKS = 32  # in every language, so that none forgets one
@@ -70,9 +71,49 @@ def test_language_with_a_login(asking: tuple[str, int], language: str, protocol:
     run_checks(built(language), asking, "sasl", protocol)
 
 
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of a server that speaks TLS alone, and asks nobody who he is."""
+    folder: Path = tmp_path_factory.mktemp("encrypted")
+    certificate, key = put_certificate("server", folder)
+    defines = [f"tls.certificate={certificate}", f"tls.key={key}", "tls.required=true"]
+    with ServerProcess(folder / "data", defines) as server:
+        yield "localhost", server.port
+        assert server.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def encrypted_asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of one that does both."""
+    folder: Path = tmp_path_factory.mktemp("encrypted-asking")
+    certificate, key = put_certificate("server", folder)
+    users = AccountFile(str(folder / "data"))
+    users.change(lambda accounts: accounts.with_user("ann", PasswordHash.of(SECRET)))
+    defines = [f"tls.certificate={certificate}", f"tls.key={key}", "auth.enabled=true", "auth.superusers=ann"]
+    with ServerProcess(folder / "data", defines) as server:
+        yield "localhost", server.port
+        assert server.stop() == 0
+
+
+ALL_FIVE = ["python", "node", pytest.param("java", marks=pytest.mark.java), "go", "cpp"]
+
+
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("language", ALL_FIVE)
+def test_language_over_tls(encrypted: tuple[str, int], language: str, protocol: str) -> None:
+    run_checks(built(language), encrypted, "tls", protocol)
+
+
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("language", ALL_FIVE[:4])
+def test_language_over_https_with_a_login(encrypted_asking: tuple[str, int], language: str, protocol: str) -> None:
+    """C++'s library adds no header to its requests."""
+    run_checks(built(language), encrypted_asking, "https", protocol)
+
+
 def run_checks(program: Path, address: tuple[str, int], transport: str, protocol: str) -> None:
     host, port = address
-    login = {"LANGUAGES_USER": "ann", "LANGUAGES_SECRET": SECRET}
+    login = {"LANGUAGES_USER": "ann", "LANGUAGES_SECRET": SECRET, "LANGUAGES_CA": CA}
     environment = {**os.environ, **login, "PYTHON": sys.executable}
     command = [str(program), host, str(port), transport, protocol]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)

@@ -1,14 +1,16 @@
 // The checks of languages/README.md in C++, with code generated from thrift/hbase.thrift.
 //
-//   run HOST PORT buffered|framed binary|compact
+//   run HOST PORT buffered|framed|tls binary|compact
 //
 // Prints `ok <number of checks>` and ends with 0, or says what was wrong and ends with 1.
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
+#include <thrift/transport/TSSLSocket.h>
 #include <thrift/transport/TSocket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -213,7 +215,15 @@ static void refusals_and_end(HbaseClient& client, const string& table) {
 }
 
 int main(int, char** arguments) {
-    std::shared_ptr<TTransport> transport = std::make_shared<TSocket>(arguments[1], std::stoi(arguments[2]));
+    TSSLSocketFactory factory;
+    std::shared_ptr<TTransport> transport;
+    if (arguments[3] == "tls"s) {
+        factory.loadTrustedCertificates(std::getenv("LANGUAGES_CA"));
+        factory.authenticate(true);
+        transport = factory.createSocket(arguments[1], std::stoi(arguments[2]));
+    } else {
+        transport = std::make_shared<TSocket>(arguments[1], std::stoi(arguments[2]));
+    }
     if (arguments[3] == "framed"s) transport = std::make_shared<TFramedTransport>(transport);
     else transport = std::make_shared<TBufferedTransport>(transport);
     std::shared_ptr<TProtocol> protocol;

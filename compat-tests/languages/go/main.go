@@ -1,6 +1,6 @@
 // The checks of languages/README.md in Go, with code generated from thrift/hbase.thrift.
 //
-//	run HOST PORT buffered|framed binary|compact
+//	run HOST PORT buffered|framed|tls|https binary|compact
 //
 // Prints `ok <number of checks>` and ends with 0, or says what was wrong and ends with 1.
 // Rows, columns and values are strings here (languages/go/build says why): Go's strings hold any bytes.
@@ -9,10 +9,14 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"reflect"
 	"sort"
@@ -219,12 +223,34 @@ func refusalsAndEnd(client *hbase.HbaseClient, table hbase.Text) {
 	check("the dropped table is listed", listed(client, table), false)
 }
 
+// trusted are the CAs of LANGUAGES_CA.
+func trusted() *tls.Config {
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(must(os.ReadFile(os.Getenv("LANGUAGES_CA")))) {
+		panic("LANGUAGES_CA has no certificate")
+	}
+	return &tls.Config{RootCAs: authorities}
+}
+
 func connect(host, port, transportName, protocolName string) (*hbase.HbaseClient, thrift.TTransport) {
 	config := &thrift.TConfiguration{}
-	var transport thrift.TTransport = thrift.NewTSocketConf(net.JoinHostPort(host, port), config)
+	address := net.JoinHostPort(host, port)
+	var transport thrift.TTransport
+	if transportName == "tls" {
+		config.TLSConfig = trusted()
+		transport = thrift.NewTSSLSocketConf(address, config)
+	} else if transportName == "https" {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusted()}}
+		posts := must(thrift.NewTHttpClientWithOptions("https://"+address+"/", thrift.THttpClientOptions{Client: client}))
+		pair := os.Getenv("LANGUAGES_USER") + ":" + os.Getenv("LANGUAGES_SECRET")
+		posts.(*thrift.THttpClient).SetHeader("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+		transport = posts
+	} else {
+		transport = thrift.NewTSocketConf(address, config)
+	}
 	if transportName == "framed" {
 		transport = thrift.NewTFramedTransportConf(transport, config)
-	} else {
+	} else if transportName != "https" {
 		transport = thrift.NewTBufferedTransport(transport, 4096)
 	}
 	done(transport.Open())

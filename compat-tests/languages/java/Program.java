@@ -2,8 +2,15 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.util.Map.entry;
 import static java.util.stream.Collectors.joining;
 
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -12,14 +19,17 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import javax.net.ssl.HttpsURLConnection;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 import javax.security.auth.callback.Callback;
 import javax.security.auth.callback.NameCallback;
 import javax.security.auth.callback.PasswordCallback;
-import javax.security.sasl.SaslException;
 import org.apache.hadoop.hbase.thrift.generated.*;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TCompactProtocol;
+import org.apache.thrift.transport.THttpClient;
 import org.apache.thrift.transport.TSaslClientTransport;
 import org.apache.thrift.transport.TSocket;
 import org.apache.thrift.transport.TTransport;
@@ -28,9 +38,10 @@ import org.apache.thrift.transport.layered.TFramedTransport;
 /**
  * The checks of languages/README.md in Java, with code generated from thrift/hbase.thrift.
  *
- * <pre>run HOST PORT buffered|framed|sasl binary|compact</pre>
+ * <pre>run HOST PORT buffered|framed|sasl|tls|https binary|compact</pre>
  *
- * With sasl it logs in by PLAIN, as LANGUAGES_USER with LANGUAGES_SECRET.
+ * With sasl it logs in by PLAIN, with https by Basic, as LANGUAGES_USER with LANGUAGES_SECRET; tls and https take the CA
+ * of LANGUAGES_CA.
  *
  * Prints {@code ok <number of checks>} and ends with 0, or says what was wrong and ends with 1. Bytes are written as
  * strings of the characters 0 to 255 here and compared as such. TSocket is buffered by itself.
@@ -231,8 +242,37 @@ public final class Program {
         }
     }
 
-    public static void main(String[] arguments) throws TException, SaslException {
-        TTransport socket = new TSocket(arguments[0], Integer.parseInt(arguments[1]));
+    private static SSLContext trusted() throws GeneralSecurityException, IOException {
+        KeyStore authorities = KeyStore.getInstance(KeyStore.getDefaultType());
+        authorities.load(null);
+        try (InputStream file = new FileInputStream(System.getenv("LANGUAGES_CA"))) {
+            authorities.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(file));
+        }
+        TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        managers.init(authorities);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(null, managers.getTrustManagers(), null);
+        return context;
+    }
+
+    private static TTransport opening(String name, String host, int port)
+            throws TException, GeneralSecurityException, IOException {
+        if (name.equals("tls")) {
+            return new TSocket(trusted().getSocketFactory().createSocket(host, port));
+        }
+        if (name.equals("https")) {
+            HttpsURLConnection.setDefaultSSLSocketFactory(trusted().getSocketFactory());
+            THttpClient posts = new THttpClient("https://" + host + ":" + port + "/");
+            String pair = System.getenv("LANGUAGES_USER") + ":" + System.getenv("LANGUAGES_SECRET");
+            String said = Base64.getEncoder().encodeToString(pair.getBytes(ISO_8859_1));
+            posts.setCustomHeader("Authorization", "Basic " + said);
+            return posts;
+        }
+        return new TSocket(host, port);
+    }
+
+    public static void main(String[] arguments) throws TException, GeneralSecurityException, IOException {
+        TTransport socket = opening(arguments[2], arguments[0], Integer.parseInt(arguments[1]));
         TTransport transport = socket;
         if (arguments[2].equals("framed")) {
             transport = new TFramedTransport(socket);
@@ -245,7 +285,9 @@ public final class Program {
         Program program = new Program(
                 new Hbase.Client(compact ? new TCompactProtocol(transport) : new TBinaryProtocol(transport)), name);
         try (TTransport opened = transport) {
-            opened.open();
+            if (!opened.isOpen()) {
+                opened.open();
+            }
             program.everything();
             System.out.println("ok " + program.checks);
         } catch (TException | AssertionError wrong) {

@@ -1,12 +1,13 @@
 // The checks of languages/README.md in Node, with code generated from thrift/hbase.thrift.
 //
-//   program.js HOST PORT buffered|framed binary|compact
+//   program.js HOST PORT buffered|framed|tls|https binary|compact
 //
 // Prints `ok <number of checks>` and ends with 0, or says what was wrong and ends with 1.
 "use strict";
 
 const { deepStrictEqual } = require("node:assert");
 const { randomBytes } = require("node:crypto");
+const { readFileSync } = require("node:fs");
 const Int64 = require("node-int64");
 const thrift = require("thrift");
 const Hbase = require("./gen-nodejs/Hbase");
@@ -141,12 +142,28 @@ async function refusalsAndEnd(client, table) {
   check("the dropped table is listed", await listed(client, table), false);
 }
 
+// tls and https take the CA of LANGUAGES_CA; https logs in by Basic, as LANGUAGES_USER with LANGUAGES_SECRET.
+function connected(host, port, transport, protocol) {
+  const options = { transport: TRANSPORTS[transport] ?? TRANSPORTS.buffered, protocol: PROTOCOLS[protocol] };
+  if (transport === "tls") {
+    const connection = thrift.createSSLConnection(host, port, { ...options, ca: readFileSync(process.env.LANGUAGES_CA) });
+    return [connection, thrift.createClient(Hbase, connection)];
+  }
+  if (transport === "https") {
+    const pair = text(`${process.env.LANGUAGES_USER}:${process.env.LANGUAGES_SECRET}`).toString("base64");
+    const nodeOptions = { ca: readFileSync(process.env.LANGUAGES_CA) };
+    const more = { path: "/", https: true, headers: { Authorization: `Basic ${pair}` }, nodeOptions };
+    const connection = thrift.createHttpConnection(host, port, { ...options, ...more });
+    return [connection, thrift.createHttpClient(Hbase, connection)];
+  }
+  const connection = thrift.createConnection(host, port, options);
+  return [connection, thrift.createClient(Hbase, connection)];
+}
+
 async function main([host, port, transport, protocol]) {
-  const options = { transport: TRANSPORTS[transport], protocol: PROTOCOLS[protocol] };
-  const connection = thrift.createConnection(host, Number(port), options);
+  const [connection, client] = connected(host, Number(port), transport, protocol);
   const broken = new Promise((_, reject) => connection.on("error", reject));
   const table = text(`languages_node_${randomBytes(6).toString("hex")}`);
-  const client = thrift.createClient(Hbase, connection);
   const all = async () => {
     for (const part of [makeTable, writeAndRead, scan, countAndCompare, refusalsAndEnd]) await part(client, table);
   };
@@ -157,7 +174,7 @@ async function main([host, port, transport, protocol]) {
     console.log(`after ${checks} checks on ${table}: ${error.name}: ${error.message}`);
     process.exitCode = 1;
   }
-  connection.end();
+  connection.end?.(); // HTTP's has no end
 }
 
 main(process.argv.slice(2));

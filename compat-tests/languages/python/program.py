@@ -1,12 +1,15 @@
 """The checks of languages/README.md in Python: Apache Thrift's library, code generated from thrift/hbase.thrift.
 
-    program.py HOST PORT buffered|framed|sasl binary|compact
+    program.py HOST PORT buffered|framed|sasl|tls|https binary|compact
 
-With sasl it logs in by PLAIN, as LANGUAGES_USER with LANGUAGES_SECRET.
+With sasl it logs in by PLAIN, with https by Basic, as LANGUAGES_USER with LANGUAGES_SECRET; tls and https trust the CA
+of LANGUAGES_CA.
 Prints `ok <number of checks>` and ends with 0, or says what was wrong and ends with 1.
 """
 
+import base64
 import os
+import ssl
 import struct
 import sys
 from collections.abc import Callable
@@ -25,13 +28,27 @@ from hbase.ttypes import (
 )
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TSocket import TSocket
+from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TSaslClientTransport
 
 
 def with_login(socket: TSocket) -> TSaslClientTransport:
     user, secret = os.environ["LANGUAGES_USER"], os.environ["LANGUAGES_SECRET"]
     return TSaslClientTransport(socket, "localhost", "hbase", mechanism="PLAIN", username=user, password=secret)
+
+
+def opening(name: str, host: str, port: int) -> object:
+    if name == "tls":
+        safe = TSSLSocket(host, port, ca_certs=os.environ["LANGUAGES_CA"], cert_reqs=ssl.CERT_REQUIRED)
+        return TBufferedTransport(safe)
+    if name == "https":
+        posts = THttpClient(f"https://{host}:{port}/", cafile=os.environ["LANGUAGES_CA"])
+        pair = f"{os.environ['LANGUAGES_USER']}:{os.environ['LANGUAGES_SECRET']}"
+        posts.setCustomHeaders({"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()})
+        return posts
+    return TRANSPORTS[name](TSocket(host, port))
 
 
 TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport, "sasl": with_login}
@@ -140,7 +157,7 @@ def refusals_and_end(client: Hbase.Client, table: bytes) -> None:
 
 def main() -> int:
     host, port, transport_name, protocol_name = sys.argv[1:]
-    transport = TRANSPORTS[transport_name](TSocket(host, int(port)))
+    transport = opening(transport_name, host, int(port))
     client = Hbase.Client(PROTOCOLS[protocol_name](transport))
     table = b"languages_python_" + os.urandom(6).hex().encode()
     transport.open()
