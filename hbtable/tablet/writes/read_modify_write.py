@@ -14,7 +14,7 @@ write of it, so that nothing is stored that changed in memory meanwhile (decisio
 from collections.abc import Sequence
 from typing import Final, final
 
-from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
+from hbtable.errors import InvalidRequest, LimitExceeded, NotACounter, StaleLocation
 from hbtable.model.call_checksums import (
     AppendChecksum,
     check_as_sent,
@@ -23,7 +23,9 @@ from hbtable.model.call_checksums import (
 )
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
-from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
+from hbtable.model.read import ANSWER_BYTES
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
+from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -35,6 +37,8 @@ from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
 _COUNTER_BYTES: Final = 8
 _APPENDS_AT_ONCE: Final = 256
+_COPIES: Final = 3
+"""Of an appended value there are at once: in the operation, in the log's record and in the answer."""
 
 
 @final
@@ -123,10 +127,20 @@ class ReadModifyWriter:
         operations: list[Operation] = []
         ttls: list[int] = []
         sent, made = AppendChecksum(row, ttl_millis), MadeChecksum(row)
+        size = held = 0
         for value in values:
             family, qualifier, suffix = value
             cell, old_ttl = self._newest(row, family, qualifier)
             old = cell[2] if cell is not None else b""
+            size += len(family) + len(qualifier) + len(old) + len(suffix)
+            if size > ANSWER_BYTES:
+                raise LimitExceeded(
+                    f"the {len(values)} columns to append to in row {shown(row)} hold more than {ANSWER_BYTES} bytes "
+                    "together with what is appended: append to fewer of them at a time"
+                )
+            if size - held > HELD_AT_ONCE:
+                hold(_COPIES * (size - held))
+                held = size
             operation = (PUT, family, qualifier, self._time(row, cell), old + suffix)
             sent.add(value)
             made.add(operation)

@@ -146,3 +146,15 @@ def test_a_long_row_is_counted_while_it_is_read(bench: Bench, text: bytes | None
         work_for(None)
 
     bench.run(main)
+
+
+def test_a_column_that_is_appended_to_many_times_is_not_copied_as_often(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        tablet.mutate([put(b"big", b"f:q", bytes(5 << 20))])
+        with pytest.raises(LimitExceeded, match="the 100 columns to append to in row b'big' hold more than 67108864"):
+            tablet.append(b"big", [(b"f", b"q", b"v")] * 100)
+        cells = tablet.append(b"big", [(b"f", b"q", b"v")] * 2)
+        assert [len(value) for _, _, value in cells] == [(5 << 20) + 1] * 2
+
+    bench.run(main)
