@@ -11,7 +11,7 @@ not begun, or repeatable, is sent once more on a fresh one.
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from hbtable.access.user import acting_user
 from hbtable.errors import (
@@ -33,8 +33,12 @@ from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcO
 from hbtable.rpc.declaration import DeclaredCall
 from hbtable.rpc.handshake import OURS
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.thrift.wire import INTERNAL_ERROR, UNKNOWN_METHOD
+
+_DECODED: Final = 2
+"""An answer of small cells takes so many times the memory, once it is decoded."""
 
 
 @final
@@ -119,6 +123,8 @@ class Peer:
             self.pool.drop(connection)
             raise
         self.pool.give(connection)
+        if len(message) > HELD_AT_ONCE and method.repeatable:
+            hold(_DECODED * len(message))
         if isinstance(answer, Failure) and answer.number == UNKNOWN_METHOD:
             raise UnsupportedFormat(
                 f"{self._where()} speaks {connection.theirs} and does not know {method.name}, which this one, {OURS}, "

@@ -12,6 +12,7 @@ from hbtable.rpc.admission import Admission
 from hbtable.rpc.hbase_clients import COMPACT_CALL
 from hbtable.rpc.proof import ClusterKey
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
+from hbtable.runtime.request_budget import RequestBudget
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import Frames
@@ -37,7 +38,7 @@ class Served:
 
     __slots__ = (
         "_arrived", "_budget", "_clock", "_frame_bytes", "_request", "_socket", "_stall_seconds", "admission",
-        "answered", "frames", "host", "idle_since", "peer", "working",
+        "answered", "cost", "frames", "host", "idle_since", "peer", "working",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +60,8 @@ class Served:
         """The current call, when it is large."""
         self._arrived = 0
         self._frame_bytes = frame_bytes
+        self.cost = RequestBudget(budget)
+        """Of the call that is carried out."""
         self.frames = Frames(self._begin, self._go_on, frame_bytes, pause)
         self.admission = Admission(key)
         self.peer = f"{peer[0]}:{peer[1]}"
@@ -84,6 +87,7 @@ class Served:
     def send(self, frame: bytes) -> None:
         """*Switches* until the peer has taken all of it. OSError."""
         data = self.frames.outgoing(frame)
+        self.cost.clear()  # the answer counts itself from now on
         self.working = False
         socket = self._socket
         socket.settimeout(self._stall_seconds)
@@ -123,6 +127,7 @@ class Served:
     def release(self) -> None:
         """Nothing of the current call is kept any more. Idempotent."""
         self._arrived = 0
+        self.cost.clear()
         if self._request is not None:
             self._budget.end(self._request)
             self._request = None

@@ -29,6 +29,7 @@ from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
+from hbtable.runtime.request_budget import work_for
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import FRAME_BYTES, GOODBYE
@@ -138,6 +139,7 @@ class RpcServer:
         if not self._peers.admit(served, most):
             _LOG.warning("%s was turned away: all %d connections have calls under way", served.peer, most)
             return
+        work_for(served.cost)
         try:
             self._calls(served)
         except Foreign as client:

@@ -3,12 +3,16 @@
 import pytest
 from gevent.socket import create_connection
 
+from hbtable.errors import Overloaded
 from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import ReadSpec
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.request_budget import RequestBudget, hold, work_for
 from hbtable.runtime.sockets import serve
 from hbtable.thrift.frames import GOODBYE
 
@@ -17,11 +21,16 @@ LONG_TIMEOUTS = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60
 
 
 class Service:
-    def __init__(self, mutate=lambda: None):
+    def __init__(self, mutate=lambda: None, value=b""):
         self._mutate = mutate
+        self._value = value
 
     def mutate(self, tablet_id, mutations):
         self._mutate()
+
+    def read_rows(self, tablet_id, rows, spec):
+        self._mutate()
+        return [(row, [(b"f:q", 5, self._value)]) for row in rows]
 
 
 class Port:
@@ -91,6 +100,39 @@ def test_a_large_call_is_counted_until_it_is_answered(opened):
     port.write(bytes(1 << 20))
     assert held[0] > 2 << 20, "as it came, and decoded"
     port.until(lambda: not port.server.budget.used_bytes)
+
+
+def test_what_a_call_puts_together_is_counted_until_it_is_answered(opened):
+    held = []
+
+    def work():
+        hold(3 << 20)
+        held.append(port.server.budget.used_bytes)
+
+    port = opened(Service(work))
+    for _ in range(2):
+        port.write()
+    assert held == [3 << 20] * 2
+    port.until(lambda: not port.server.budget.used_bytes)
+
+
+def test_an_answer_that_was_read_is_counted_for_the_request_it_was_asked_for(opened):
+    port = opened(Service(value=bytes(1 << 20)))
+    memory = MemoryBudget(8 << 20, port.runtime.sleep)
+    request, later = RequestBudget(memory), RequestBudget(memory)
+    service = port.transport.tablet_service("s1")
+    try:
+        work_for(request)
+        assert len(service.read_rows(1, [b"a", b"b"], ReadSpec())) == 2
+        assert 4 << 20 < memory.used_bytes < 5 << 20
+        work_for(later)
+        with pytest.raises(Overloaded, match="try again"):
+            service.read_rows(1, [b"a"] * 4, ReadSpec())
+    finally:
+        work_for(None)
+    later.clear()
+    request.clear()
+    assert memory.used_bytes == 0
 
 
 def test_small_calls_are_not_counted(opened):
