@@ -46,7 +46,9 @@ class MemoryReservation:
 class MemoryBudget:
     """The memory that the large messages of one port may take together. `sleep` *switches*."""
 
-    __slots__ = ("_growing", "_kept", "_open", "_sleep", "cut_off", "kept_bytes", "limit_bytes", "used_bytes")
+    __slots__ = (
+        "_growing", "_kept", "_open", "_sleep", "cut_off", "growing_bytes", "kept_bytes", "limit_bytes", "used_bytes",
+    )  # fmt: skip
 
     def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
         self.limit_bytes = limit_bytes
@@ -55,6 +57,8 @@ class MemoryBudget:
         self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
         self._growing: dict[MemoryReservation, None] = {}  # likewise; those of grow()
         self._kept: dict[MemoryReservation, None] = {}  # likewise
+        self.growing_bytes = 0
+        """The part of `used_bytes` that answers take which are put together by grow()."""
         self.kept_bytes = 0
         """The part of `used_bytes` that may be dropped at any time."""
         self.used_bytes = 0
@@ -70,7 +74,8 @@ class MemoryBudget:
         """Idempotent."""
         if self._open.pop(reservation, self) is not self:
             self.used_bytes -= reservation.size_bytes
-            self._growing.pop(reservation, None)
+            if self._growing.pop(reservation, self) is not self:
+                self.growing_bytes -= reservation.size_bytes
 
     def keep(self, size_bytes: int, drop: Callable[[], None]) -> MemoryReservation | None:
         """Room for something that `drop` throws away as soon as others need the room, or drop_kept() comes. None:
@@ -123,20 +128,36 @@ class MemoryBudget:
         return self._make_room()
 
     @switches
+    def wait_to_grow(self) -> None:
+        """*Switches* while answers that grow take half of the memory: those that have begun are to have the other half,
+        and who waits here has done nothing that would be lost. Overloaded when that takes too long."""
+        pause, waited = _WAIT_SECONDS, 0.0
+        while 2 * self.growing_bytes > self.limit_bytes:
+            if waited >= _ROOM_TIMEOUT_SECONDS:
+                raise self._overloaded()
+            self._sleep(pause)
+            waited += pause
+            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
+
+    @switches
     def grow(self, reservation: MemoryReservation, count: int) -> None:
         """As collect(), for an answer that cannot end early. *Switches* when it has to wait for room. Overloaded."""
         self._grow(reservation, count)
         self._growing[reservation] = None
+        self.growing_bytes += count
         pause, waited = _WAIT_SECONDS, 0.0
         while not self._make_room() and next(iter(self._growing)) is not reservation:
             if waited >= _ROOM_TIMEOUT_SECONDS or self.used_bytes > (1 + _WAITING_SHARE) * self.limit_bytes:
-                raise Overloaded(
-                    f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
-                    f"{self.limit_bytes}; try again, or ask for fewer rows at a time"
-                )
+                raise self._overloaded()
             self._sleep(pause)
             waited += pause
             pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _overloaded(self) -> Overloaded:
+        return Overloaded(
+            f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
+            f"{self.limit_bytes} lets it add to; try again, or ask for fewer rows at a time"
+        )
 
     def _grow(self, reservation: MemoryReservation, count: int) -> None:
         if reservation in self._open:

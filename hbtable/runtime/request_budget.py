@@ -59,6 +59,13 @@ class RequestBudget:
             self._held = self._memory.begin(None)
         self._memory.grow(self._held, size_bytes)
 
+    @switches
+    def wait_to_hold(self) -> None:
+        """To be called before work whose result is held. *Switches* while others hold too much; Overloaded when that
+        takes too long. A request that holds something already does not wait."""
+        if self._memory is not None and self._held is None:
+            self._memory.wait_to_grow()
+
     def part(self) -> "RequestBudget":
         """Of a part of the request that ends in time by itself and can be gone on with, as a page of a scan: its costs
         are its own, and so is what it holds. To be cleared when the part is over."""

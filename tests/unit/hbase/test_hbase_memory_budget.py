@@ -90,7 +90,7 @@ def test_what_the_server_works_on_stays_and_others_wait_or_are_refused() -> None
     working = trace.budget.begin(None)
     assert not trace.budget.collect(working, 150)
     trace.budget.grow(trace.budget.begin(None), 0)  # the oldest of those that grow
-    with pytest.raises(Overloaded, match=r"150 bytes of large .* its bound of 100; try again"):
+    with pytest.raises(Overloaded, match=r"150 bytes of large .* its bound of 100 lets it add to; try again"):
         trace.budget.grow(trace.budget.begin(None), 0)
     assert trace.slept == 0
     trace.wake = lambda: trace.budget.end(working)
@@ -115,6 +115,25 @@ def test_of_answers_that_grow_the_oldest_goes_on_and_others_wait_for_it() -> Non
     trace.budget.grow(second, 10)
     with pytest.raises(Overloaded):  # waits, and nobody ends
         trace.budget.grow(third, 1)
+    assert trace.slept > 10
+
+
+def test_who_has_not_begun_waits_while_answers_take_half_of_the_memory() -> None:
+    trace = Trace(100)
+    trace.budget.wait_to_grow()
+    trace.budget.arrive(trace.begin("slow"), 95)  # what a client sends is no reason to wait
+    trace.budget.wait_to_grow()
+    assert trace.slept == 0
+    held, late = RequestBudget(trace.budget), RequestBudget(trace.budget)
+    held.hold(51)
+    held.wait_to_hold()
+    trace.wake = held.clear
+    late.wait_to_hold()
+    assert (trace.slept, trace.budget.growing_bytes) == (1, 0)
+    held.hold(51)
+    trace.wake = lambda: None
+    with pytest.raises(Overloaded, match="try again"):
+        late.wait_to_hold()
     assert trace.slept > 10
 
 
