@@ -2,9 +2,10 @@
 
 Connections that are a burden: 5,000 of a byte a second, 1,000 made and closed a second, half TLS hellos, 100,000
 scanners opened and left, messages over the limit and large ones left unfinished, readers that never read, more than
-there are file descriptors, hundreds that ask without a pause, half requests for /metrics and half calls to the port
-between roles (tests/harness/attackers.py). And calls that are a burden each: rows of very many or very large cells,
-arguments by the hundred thousand, filters that take long, deserts of deleted rows (tests/harness/wide_calls.py).
+there are file descriptors, hundreds that ask without a pause, or all at once for long rows, half requests for /metrics
+and half calls to the port between roles (tests/harness/attackers.py). And calls that are a burden each: rows of very
+many or very large cells, arguments by the hundred thousand, filters that take long, deserts of deleted rows
+(tests/harness/wide_calls.py).
 
 Printed for each, and failed beyond the bounds:
 
@@ -16,7 +17,7 @@ Printed for each, and failed beyond the bounds:
     stretch    the longest time of the processor in which one task kept all others waiting
     recovered  after the attack, the time until the healthy client is served as beside the server left alone
 
-    python -m tests.campaigns.hostile [--seconds 20] [--scale 1.0] [--only drip,put_many]
+    python -m tests.campaigns.hostile [--seconds 20] [--scale 1.0] [--limit 1536] [--only drip,put_many]
 """
 
 import argparse
@@ -95,6 +96,8 @@ ATTACKS = (
     Attack("greedy", 200, 60 << 20),
     Attack("overload", 2000, 60 << 20, 40_000),
     Attack("batches", 40, 120 << 20),
+    # What is put together at once is bounded as transfers are, and a quarter more waits.
+    Attack("crowd", 120, 2 * TRANSFER_BYTES + (128 << 20)),
     Attack("deserts", 40, 120 << 20),
     Attack("half_http", 3000, 60 << 20, port="http"),
     Attack("half_calls", 40, 2 * TRANSFER_BYTES + (128 << 20), port="roles"),
@@ -335,6 +338,10 @@ def prepare(server: ServerProcess) -> None:
         for number in range(ROWS):
             batch.put(b"%06d" % number, {b"f:a": b"v" * 100})
     connection.table("large").put(b"row", {b"f:%d" % number: bytes(4 << 20) for number in range(2)})
+    for first in range(0, 5000, 1000):
+        connection.table("large").put(
+            b"parts", {b"f:%d" % number: bytes(2000) for number in range(first, first + 1000)}
+        )
     connection.close()
 
 
@@ -342,12 +349,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20.0, help="of measuring during each attack")
     parser.add_argument("--scale", type=float, default=1.0, help="of all numbers of clients, cells and rows")
+    parser.add_argument("--limit", type=int, default=Bounds.memory_limit_bytes >> 20, help="memory.limit_bytes, in MiB")
     parser.add_argument("--only", default="", help="kinds, with commas between")
     parser.add_argument("--seed", type=int, default=0, help="as of other campaigns; nothing here is random")
     arguments = parser.parse_args()
     only = arguments.only.split(",") if arguments.only else ()
     with tempfile.TemporaryDirectory(prefix="hbtable-hostile-") as folder:
-        campaign(Path(folder), arguments.seconds, arguments.scale, only=only)
+        bounds = Bounds(memory_limit_bytes=arguments.limit << 20)
+        campaign(Path(folder), arguments.seconds, arguments.scale, bounds, only=only)
     print("the server outlived them all, and the healthy client hardly noticed")
 
 

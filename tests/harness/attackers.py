@@ -197,12 +197,16 @@ def _again_and_again(port: int, count: int, first: bytes, follow: Callable[[byte
         client.sendall(first)
         poll.register(client, select.EPOLLIN)
     say_ready(connections=count)
-    began, answers, refused = time.monotonic(), 0, 0
+    began, answers, refused, cut = time.monotonic(), 0, 0, 0
     while not stopped():
         for which, _ in poll.poll(0.1):
-            piece = by_number[which].recv(1 << 20)
+            try:
+                piece = by_number[which].recv(1 << 20)
+            except ConnectionResetError:
+                piece = b""
             if not piece:
                 poll.unregister(which)
+                cut += 1
                 continue
             have = arrived[which]
             have += piece
@@ -213,7 +217,11 @@ def _again_and_again(port: int, count: int, first: bytes, follow: Callable[[byte
             by_number[which].sendall(follow(bytes(have)))
             have.clear()
     seconds = time.monotonic() - began
-    return {"answers_a_second": round(answers / seconds), "refused_a_second": round(refused / seconds)}
+    return {
+        "answers_a_second": round(answers / seconds),
+        "refused_a_second": round(refused / seconds),
+        "cut": cut,
+    }
 
 
 def greedy(port: int, count: int) -> Did:
@@ -228,6 +236,13 @@ def batches(port: int, count: int) -> Did:
     rows = [Node(STRING, b"%06d" % number) for number in range(500)]
     arguments = Node(STRUCT, [(1, Node(STRING, b"many")), (2, Node(LIST, rows, (STRING, 0)))])
     call = encode(FORMS[1], b"getRows", arguments)
+    return _again_and_again(port, count, call, lambda answer: call)
+
+
+def crowd(port: int, count: int) -> Did:
+    """Gets of a row of 10 MB in small parts, all of them at once."""
+    arguments = Node(STRUCT, [(1, Node(STRING, b"large")), (2, Node(STRING, b"parts"))])
+    call = encode(FORMS[1], b"getRow", arguments)
     return _again_and_again(port, count, call, lambda answer: call)
 
 
@@ -297,6 +312,7 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
     "greedy": greedy,
     "overload": greedy,
     "batches": batches,
+    "crowd": crowd,
     "deserts": deserts,
     "half_http": half_http,
     "half_calls": half_calls,

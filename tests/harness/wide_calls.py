@@ -268,6 +268,12 @@ def _append_columns(connection: happybase.Connection, scale: float) -> None:
         client.deleteSingle(TABLE.encode(), TWO.TDelete(b"appended"))  # or its cells grow with each call
 
 
+def _append_again(connection: happybase.Connection, scale: float) -> None:
+    """One column of 8 MB, named 400 times."""
+    with _thrift2(connection) as client:
+        client.append(TABLE.encode(), TWO.TAppend(b"large000", [TWO.TColumnValue(b"g", b"0", b"v")] * int(400 * scale)))
+
+
 def _put_and_delete_structs(connection: happybase.Connection, scale: float) -> None:
     rows = [b"s%d" % one for one in range(int(100_000 * scale))]
     with _thrift2(connection) as client:
@@ -325,6 +331,7 @@ CALLS = {
         WideCall("increment_rows", _nothing, _increment_rows),
         WideCall("increment_columns", _nothing, _increment_columns),
         WideCall("append_columns", _nothing, _append_columns),
+        WideCall("append_again", _large_rows, _append_again),
         WideCall("put_structs", _nothing, _put_and_delete_structs),
         WideCall("get_struct", _many_cells, _get_struct),
         WideCall("admin_columns", _many_cells, _admin_columns),
