@@ -339,7 +339,9 @@ class GatewayConnection:
                 for piece in answer.take():
                     stream.sendall(piece)  # which waits only if the client is slower than we are
                     if self._context.clock() >= until:
+                        reservation.cut = None  # a client that reads fast is not cut off for others' turns
                         self._context.pause()
+                        reservation.cut = stream.close
                         until = self._context.clock() + _SENDING_SECONDS
         finally:
             budget.end(reservation)
