@@ -79,10 +79,6 @@ class ServerChildren:
         for child in self._running.values():
             child.signal(number)
 
-    def pids(self) -> list[int]:
-        """Of those that run, by their places."""
-        return [child.pid for child in sorted(self._running.values(), key=lambda child: child.slot)]
-
     def _ready(self) -> list[ServerChild]:
         return [child for child in self._running.values() if child.ready.is_set()]
 
