@@ -288,7 +288,7 @@ def test_reads_and_compactions_of_long_rows_give_way(bench: Bench) -> None:
 def test_a_row_that_is_refused_goes_in_parts() -> None:
     """A million cells that are freed together take 70 ms."""
     pauses: list[int] = []
-    row = LongRow(2_000_000, lambda: pauses.append(len(row)), None, 1)
+    row = LongRow(2_000_000, lambda: pauses.append(len(row)), None, 1, lambda _: None)
     cells = [(b"f:%05d" % number, 1, b"v") for number in range(500)]
     while row.size_bytes < 1_950_000:
         row.take(b"r", cells, False)
