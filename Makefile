@@ -13,7 +13,7 @@
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
 #   make bench-servers  several server processes of one folder beside one
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
-#   make flights | transfer | crash | crash-points | damage | damaged-lives | sim | cluster-sim | fuzz | hostile | handshakes | patterns | filter-fuzz | soak | wide-rows     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | damage | damaged-lives | sim | cluster-sim | fuzz | hostile | overload | handshakes | patterns | filter-fuzz | soak | wide-rows     the long campaigns in full; each prints its seed
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
@@ -22,7 +22,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems bench bench-hbase bench-servers bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile handshakes patterns filter-fuzz difffuzz soak wide-rows manual format clean
+.PHONY: run native test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems bench bench-hbase bench-servers bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile overload handshakes patterns filter-fuzz difffuzz soak wide-rows manual format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -168,6 +168,9 @@ fuzz: $(VENV)/.test
 
 hostile: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.hostile --seed $(SEED) $(ARGS)
+
+overload: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.overload --seed $(SEED) $(ARGS)
 
 handshakes: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.handshakes $(ARGS)
