@@ -230,13 +230,13 @@ class ReadSnapshot:
 
     def _ranges_in(self, file: LoadedFile, ranges: list[Span]) -> list[Span]:
         """Without the columns that the file's Bloom filter denies, and without looking for markers in a file that has
-        none. (A range whose start is no column's prefix is a whole family: the filter knows nothing of those.)"""
+        none. (The filter knows nothing of a range that is not one column: of a family, or of what is left of one.)"""
         reader = file.reader
         has_markers = reader.properties.markers > 0
         return [
             span
             for span in ranges
-            if (span[2] or has_markers) and (span[0][-1:] != b"\x01" or reader.may_hold_column(span[0]))
+            if (span[2] or has_markers) and (span[1] != span[0][:-1] + b"\x02" or reader.may_hold_column(span[0]))
         ]
 
     def _untimely(self, file: LoadedFile) -> bool:
