@@ -1,7 +1,9 @@
 """`hbtable start --servers N`: a cluster in one folder and behind one port, whose processes die."""
 
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -151,6 +153,22 @@ def test_a_process_that_is_stopped_is_killed_and_never_writes_again(server: Serv
     put(server, "b")
     connection = server.connect()
     assert rows(connection) == {name: [b"a", b"b"] for name in TABLES}
+    connection.close()
+
+
+def test_processes_that_had_no_descriptor_left_take_connections_again(server: ServerProcess) -> None:
+    make_tables(server)
+    limits = {pid: resource.prlimit(pid, resource.RLIMIT_NOFILE) for pid in server_pids(server)}
+    for pid, (_, hard) in limits.items():
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))  # what is open stays so
+    for _ in limits:
+        with socket.create_connection(("127.0.0.1", server.port), SOON_SECONDS) as refused:
+            assert refused.recv(1) == b""
+    for pid, limit in limits.items():
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+    put(server, "a")
+    connection = server.connect()
+    assert rows(connection) == {name: [b"a"] for name in TABLES}
     connection.close()
 
 

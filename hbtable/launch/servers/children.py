@@ -127,12 +127,23 @@ class ServerChildren:
     def connect(self, host: str, port: int, timeout_seconds: float) -> Socket:
         """The launcher's own, as runtime.sockets.connect, of an address_of()."""
         child = self._running.get(port)
-        with _pair() as (ours, theirs):
-            if child is None or not child.handover.give(b"role %d" % LAUNCHER, theirs):
-                raise Unavailable(f"{host}:{port} cannot be reached: there is no such process any more")
-            return connected(os.dup(ours))
+        try:
+            with _pair() as (ours, theirs):
+                if child is None or not child.handover.give(b"role %d" % LAUNCHER, theirs):
+                    raise Unavailable(f"{host}:{port} cannot be reached: there is no such process any more")
+                return connected(os.dup(ours))
+        except OSError as error:
+            raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror}") from error
 
     def _connect_child(self, child: ServerChild, number: int, serial: int, kind: bytes) -> None:
+        """A process that asks in vain asks again; this one must go on hearing it."""
+        try:
+            self._make_connection(child, number, serial, kind)
+        except OSError as error:
+            log.warning("server process %d gets no connection to another: %s", child.slot, error.strerror)
+            child.handover.give(b"absent %d" % number)
+
+    def _make_connection(self, child: ServerChild, number: int, serial: int, kind: bytes) -> None:
         with _pair() as (ours, theirs):
             if serial == LAUNCHER:
                 self.roles.take(os.dup(ours), (PROCESS, child.serial))

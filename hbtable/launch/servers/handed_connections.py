@@ -9,6 +9,7 @@ Messages on the Handover (runtime.handed_sockets), words with a space between th
 SERIAL is the number of a process, 0 the launcher's. An address between roles is "process:SERIAL".
 """
 
+import logging
 from typing import Final, final
 
 from hbtable.errors import Unavailable
@@ -19,10 +20,13 @@ from hbtable.runtime.sockets import ServedSocket, Socket
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
+log = logging.getLogger(__name__)
+
 PROCESS: Final = "process"
 LAUNCHER: Final = 0
 READY: Final = b"ready"
 ROLE: Final = "role"
+_WARN_SECONDS: Final = 10.0
 
 
 def address_of(serial: int) -> str:
@@ -54,6 +58,7 @@ class HandedConnections:
         self._handover = handover
         self._asked: dict[int, _Asked] = {}
         self._number = 0
+        self._warned = -_WARN_SECONDS
 
     def start(self) -> None:
         spawn_counted(self._runtime, self._take, name="handed connections")
@@ -93,7 +98,9 @@ class HandedConnections:
 
     def _sort(self, handed: Handed) -> None:
         word, *rest = handed.message.decode().split(" ")
-        if word == "client":
+        if handed.descriptor < 0 and word in ("client", RELAYED, ROLE):
+            self._warn()  # the kernel has closed it
+        elif word == "client":
             self.clients.take(handed.descriptor, (rest[0], int(rest[1])))
         elif word == RELAYED:
             self.clients.take(handed.descriptor, (RELAYED, int(rest[0])))
@@ -106,3 +113,9 @@ class HandedConnections:
                 asked.done.set()
             elif handed.descriptor >= 0:
                 connected(handed.descriptor).close()  # it came too late
+
+    def _warn(self) -> None:
+        now = self._runtime.clock_seconds()
+        if now - self._warned >= _WARN_SECONDS:
+            self._warned = now
+            log.warning("connections are cut: this process has no file descriptor left for them (ulimit -n)")
