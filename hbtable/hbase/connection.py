@@ -23,6 +23,7 @@ from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.opening import open_stream
 from hbtable.hbase.read_ahead import ReadAhead
+from hbtable.hbase.relay import RELAYED
 from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.wrong_protocols import explanation, reason
@@ -136,6 +137,7 @@ class GatewayConnection:
                     act_as(self.user)
                 work_for(self._cost)
                 is_known = proves_by_request or self.user is not None
+                encrypted = encrypted or self.host == RELAYED  # on this machine, by the gateway that asked its client
                 self._serve(source, wire, limits.security.refusal(encrypted, is_known, unusable))
             finally:
                 source.release()

@@ -7,12 +7,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import happybase
+import happybase.connection
 import pytest
+from thriftpy2.transport import TSSLSocket
 
 import hbtable
+from tests.harness.certificates import CA, put_certificate
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -97,6 +101,26 @@ def test_calls_for_another_process_rows_go_on_as_they_came_and_are_done_once(ser
                 assert table.row(b"other") == {}
     for connection in connections:
         connection.close()
+
+
+def test_where_tls_is_required_calls_go_on_to_other_processes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    files = [f"tls.certificate={certificate}", f"tls.key={key}", "tls.required=true"]
+    server = ServerProcess(tmp_path / "data", files)
+    server.arguments = ["--servers", "2"]
+    monkeypatch.setattr(happybase.connection, "TSocket", partial(TSSLSocket, cafile=CA))
+    with server:
+        connections = [happybase.Connection("localhost", server.port) for _ in range(2)]
+        for name in TABLES:
+            connections[0].create_table(name.decode(), {"f": {}})
+        for connection in connections:
+            rows(connection)  # its process knows where the tables are now
+            for name in TABLES:
+                connection.table(name).put(b"a", {b"f:of": name})
+                assert connection.table(name).row(b"a") == {b"f:of": name}
+            connection.close()
 
 
 def test_a_process_that_is_killed_is_replaced_and_its_rows_are_served(server: ServerProcess) -> None:
