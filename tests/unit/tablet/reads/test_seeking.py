@@ -13,6 +13,7 @@ from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.reads import sources
 from hbtable.tablet.tablet import Tablet
+from tests.harness.seek_differences import QUALIFIERS, random_filter
 from tests.harness.tablet_bench import Bench, everything
 
 WIDE = 20_000
@@ -21,14 +22,6 @@ SCHEMA = TableSchema(b"t", {
     b"g": FamilySchema(b"g", bloom="ROWCOL"),
     b"h": FamilySchema(b"h", locality_group="other"),
 })  # fmt: skip
-QUALIFIERS = [
-    b"",
-    b"\x00",
-    b"\x00\xff",
-    b"\xff",
-    *(b"%03d" % n for n in range(300)),
-    *(b"%03d\x00" % n for n in range(9)),
-]
 
 
 def wide(bench: Bench) -> Tablet:
@@ -89,43 +82,6 @@ def random_row(rng: random.Random) -> list[tuple[int, bytes, bytes, int, bytes]]
     if rng.random() < 0.3:
         operations.append((DELETE_FAMILY, b"g", b"", rng.randrange(1, 6), b""))
     return operations
-
-
-def random_leaf(rng: random.Random) -> bytes:
-    first, second = sorted(rng.choices(range(300), k=2))
-    flag = rng.choice((b"true", b"false"))
-    operator = rng.choice((b"<", b"<=", b"=", b"!=", b">", b">="))
-    return rng.choice((
-        b"ColumnRangeFilter('%03d', %b, '%03d', %b)" % (first, flag, second, rng.choice((b"true", b"false"))),
-        b"ColumnPrefixFilter('%02d')" % (first // 10),
-        b"MultipleColumnPrefixFilter('%02d', '%d', '%03d')" % (first // 10, second // 100, second),
-        b"QualifierFilter(%b, 'binary:%03d')" % (operator, first),
-        b"QualifierFilter(%b, 'binaryprefix:%02d')" % (operator, first // 10),
-        b"QualifierFilter(%b, 'binary:')" % operator,
-        b"ColumnValueFilter('f', '%03d', %b, 'binary:4')" % (first, operator),
-        b"SingleColumnValueFilter('f', '%03d', %b, 'binary:4', %b, %b)" % (first, operator, flag, flag),
-        b"DependentColumnFilter('f', '%03d', %b)" % (first, flag),
-        b"ValueFilter(%b, 'binary:4')" % operator,
-        b"FamilyFilter(%b, 'binary:g')" % operator,
-        b"TimestampsFilter(3, 5)",
-        b"FirstKeyOnlyFilter()",
-        b"KeyOnlyFilter()",
-        b"ColumnCountGetFilter(%d)" % (first + 1),
-        b"ColumnPaginationFilter(%d, %d)" % (second + 1, first),
-        b"PageFilter(1)",
-        b"PrefixFilter('r')",
-        b"RowFilter(>=, 'binary:r1')",
-    ))  # fmt: skip
-
-
-def random_filter(rng: random.Random, depth: int = 2) -> bytes:
-    kind = rng.random()
-    if kind < 0.45 or not depth:
-        return random_leaf(rng)
-    if kind < 0.55:
-        return rng.choice((b"SKIP ", b"WHILE ")) + b"(" + random_filter(rng, depth - 1) + b")"
-    word = rng.choice((b" AND ", b" AND ", b" OR "))
-    return b"(" + word.join(random_filter(rng, depth - 1) for _ in range(rng.choice((2, 2, 3)))) + b")"
 
 
 @pytest.mark.parametrize("part", [pytest.param(0), *(pytest.param(n, marks=pytest.mark.verify) for n in range(1, 8))])
