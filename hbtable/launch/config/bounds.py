@@ -49,7 +49,10 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("tablet", "slice_seconds"): (0.0001, 1.0),
     ("tablet", "max_clock_skew_seconds"): (1, 86400),
     ("tablet", "output_bytes"): (1, _GIB),
-    ("tablet", "request_cells"): (1, 1 << 50),
+    # Reads of METADATA have these limits, too: one that they cannot keep would stop the cluster.
+    ("tablet", "request_seconds"): (1, 86400),
+    ("tablet", "request_read_bytes"): (64 << 20, 1 << 50),
+    ("tablet", "request_cells"): (100_000, 1 << 50),
     ("tablet", "worker_bytes"): (0, 1 << 50),
     ("tablet", "compaction_bytes_per_second"): (0, 1 << 50),
     ("maintenance", "split_bytes"): (0, 1 << 50),
