@@ -41,6 +41,9 @@ OTHER_PORT: Final = (
     "this port is for hbtable's masters and tablet servers among themselves; clients of HBase Thrift1 connect to the "
     "Thrift port of any tablet server, 9090 unless listen.thrift_port says otherwise"
 )
+_ROOM_SECONDS: Final = 3.0
+"""An answer waits for room so long before it begins, and so long while it grows: less, together, than its caller waits
+for a read (connections.RpcOptions). Whoever is refused is told so; whoever is told nothing asks again at once."""
 _ANY_NUMBER: Final = 1 << 30
 """Of calls may wait for their turn: refused, a role would only ask again."""
 _HOSTS_NOTED: Final = 1000
@@ -105,7 +108,7 @@ class RpcServer:
         self._peers = Occupancy[Served]()
         self._without_hello: set[str] = set()
         """Hosts whose last new connection began without one."""
-        self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep)
+        self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep, _ROOM_SECONDS)
 
     @switches
     def start(self) -> int:

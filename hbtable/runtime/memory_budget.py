@@ -35,25 +35,32 @@ SMALL_BYTES: Final = 16 << 10
 class MemoryReservation:
     """One request or answer. `cut` ends its connection; None while the server itself is at work on it."""
 
-    __slots__ = ("cut", "size_bytes")
+    __slots__ = ("cut", "size_bytes", "waited_seconds")
 
     def __init__(self, cut: Callable[[], None] | None) -> None:
         self.cut = cut
         self.size_bytes = 0
+        self.waited_seconds = 0.0
+        """For room to grow, all in all."""
 
 
 @final
 class MemoryBudget:
-    """The memory that the large messages of one port may take together. `sleep` *switches*."""
+    """The memory that the large messages of one port may take together. `sleep` *switches*. An answer waits for
+    `room_seconds` at most, and once more so long before it begins."""
 
     __slots__ = (
-        "_growing", "_kept", "_open", "_sleep", "cut_off", "growing_bytes", "kept_bytes", "limit_bytes", "used_bytes",
+        "_growing", "_kept", "_open", "_room_seconds", "_sleep", "cut_off", "growing_bytes", "kept_bytes",
+        "limit_bytes", "used_bytes",
     )  # fmt: skip
 
-    def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self, limit_bytes: int, sleep: Callable[[float], None], room_seconds: float = _ROOM_TIMEOUT_SECONDS
+    ) -> None:
         self.limit_bytes = limit_bytes
         """May change at any time; what is under way beyond a smaller one is cut off by the next that wants room."""
         self._sleep = sleep
+        self._room_seconds = room_seconds
         self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
         self._growing: dict[MemoryReservation, None] = {}  # likewise; those of grow()
         self._kept: dict[MemoryReservation, None] = {}  # likewise
@@ -133,7 +140,7 @@ class MemoryBudget:
         and who waits here has done nothing that would be lost. Overloaded when that takes too long."""
         pause, waited = _WAIT_SECONDS, 0.0
         while 2 * self.growing_bytes > self.limit_bytes:
-            if waited >= _ROOM_TIMEOUT_SECONDS:
+            if waited >= self._room_seconds:
                 raise self._overloaded()
             self._sleep(pause)
             waited += pause
@@ -145,12 +152,13 @@ class MemoryBudget:
         self._grow(reservation, count)
         self._growing[reservation] = None
         self.growing_bytes += count
-        pause, waited = _WAIT_SECONDS, 0.0
+        pause = _WAIT_SECONDS
         while not self._make_room() and next(iter(self._growing)) is not reservation:
-            if waited >= _ROOM_TIMEOUT_SECONDS or self.used_bytes > (1 + _WAITING_SHARE) * self.limit_bytes:
+            is_long = reservation.waited_seconds >= self._room_seconds
+            if is_long or self.used_bytes > (1 + _WAITING_SHARE) * self.limit_bytes:
                 raise self._overloaded()
             self._sleep(pause)
-            waited += pause
+            reservation.waited_seconds += pause
             pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _overloaded(self) -> Overloaded:

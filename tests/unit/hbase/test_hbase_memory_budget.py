@@ -118,6 +118,31 @@ def test_of_answers_that_grow_the_oldest_goes_on_and_others_wait_for_it() -> Non
     assert trace.slept > 10
 
 
+def test_an_answer_that_waits_again_and_again_is_refused_when_that_is_too_long_together() -> None:
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if not len(slept) % 8:
+            budget.end(other)
+
+    budget = MemoryBudget(100, sleep, room_seconds=5.0)
+    first, growing, other = (budget.begin(None) for _ in range(3))
+    budget.grow(first, 50)
+    budget.grow(growing, 40)
+
+    def wait_again_and_again() -> None:
+        nonlocal other
+        for _ in range(100):
+            other = budget.begin(None)
+            budget.collect(other, 12)
+            budget.grow(growing, 0)
+
+    with pytest.raises(Overloaded):
+        wait_again_and_again()
+    assert 5.0 <= sum(slept) < 5.5
+
+
 def test_who_has_not_begun_waits_while_answers_take_half_of_the_memory() -> None:
     trace = Trace(100)
     trace.budget.wait_to_grow()

@@ -12,7 +12,7 @@ from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.memory_budget import MemoryBudget
-from hbtable.runtime.request_budget import RequestBudget, hold, work_for
+from hbtable.runtime.request_budget import RequestBudget, current_budget, hold, work_for
 from hbtable.runtime.sockets import serve
 from hbtable.thrift.frames import GOODBYE
 
@@ -114,6 +114,32 @@ def test_what_a_call_puts_together_is_counted_until_it_is_answered(opened):
         port.write()
     assert held == [3 << 20] * 2
     port.until(lambda: not port.server.budget.used_bytes)
+
+
+def test_a_read_is_refused_for_want_of_room_before_its_caller_gives_it_up(opened):
+    def work():
+        current_budget().wait_to_hold()
+        budget.end(first)
+        growing.append(budget.begin(None))
+        budget.grow(growing[0], 7 << 20)
+        hold(3 << 20)
+
+    port = opened(Service(work), RpcServerOptions(transfer_bytes=8 << 20))
+    budget, growing, slept = port.server.budget, [], []
+    first = budget.begin(None)
+    budget.grow(first, 5 << 20)
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if sum(slept) > 0.9 * budget._room_seconds and not growing:  # nearly too late for it to begin
+            budget.end(first)
+
+    budget._sleep = sleep
+    with pytest.raises(Overloaded, match="try again"):
+        port.transport.tablet_service("s1").read_rows(1, [b"a"], ReadSpec())
+    assert 1 < sum(slept) < 0.8 * RpcOptions().read_seconds
+    budget.end(growing[0])
+    port.until(lambda: not budget.used_bytes)
 
 
 def test_an_answer_that_was_read_is_counted_for_the_request_it_was_asked_for(opened):
