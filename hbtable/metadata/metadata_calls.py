@@ -17,6 +17,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.rpc.services import TabletService
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.request_budget import for_no_request
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -82,7 +83,9 @@ class MetadataCalls:
         repeatable: bool,
     ) -> T:
         try:
-            return function(service, record)
+            # A lookup does not wait until others need less memory: whoever waits for it may be one of those.
+            with for_no_request():
+                return function(service, record)
         except LockLost as error:
             # That server must stop, not this process: passed on, its LockLost would stop the caller as well.
             if repeatable:

@@ -6,7 +6,8 @@ runtime.parallel have it, too. Who does long work for a request adds to it, and 
 (tablet.reads.cost_limit). A usual request never touches it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, NamedTuple, final
 
@@ -103,3 +104,13 @@ def hold(size_bytes: int) -> None:
 def work_for(budget: RequestBudget | None) -> None:
     """The calling task works for the requests of this budget from now on."""
     _CURRENT.set(budget)
+
+
+@contextmanager
+def for_no_request() -> Iterator[None]:
+    """Reads of the calling task are no part of an answer meanwhile: they neither count nor wait."""
+    token = _CURRENT.set(None)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

@@ -10,6 +10,8 @@ from hbtable.metadata import layout
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import GoneTablet, TabletRecord
+from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.request_budget import RequestBudget, current_budget, hold, work_for
 
 LETTERS = tuple(bytes([letter]) for letter in b"bcdefghijklmnopqrstuvwxyz")
 
@@ -51,6 +53,19 @@ def test_a_miss_reads_several_following_tablets(cluster):
     assert cluster.calls() == []
     locator.find(16, b"i")
     assert cluster.calls() == [("scan", 2)]
+
+
+def test_what_is_read_of_metadata_is_no_part_of_an_answer(cluster):
+    """Else a lookup would wait for the memory of large answers, and those that share it."""
+    memory = MemoryBudget(1 << 20, cluster.runtime.sleep)
+    memory.grow(memory.begin(None), 1 << 20)
+    request = RequestBudget(memory)
+    work_for(request)
+    try:
+        assert locator_of(cluster).calls.call(b"\x00", lambda *_: hold(1 << 19) or "read") == "read"
+        assert (current_budget(), memory.used_bytes) == (request, 1 << 20)
+    finally:
+        work_for(None)
 
 
 def test_a_forgotten_location_is_looked_up_again(cluster):
