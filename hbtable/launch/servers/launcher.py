@@ -280,7 +280,7 @@ def run(
         raise InvalidConfiguration("--servers needs Linux, whose kernel ends the servers of a launcher that died")
     if not insecure:
         refuse_exposed(configuration, server.host, "server.host")
-    limit_bytes = configuration.options("memory", MemoryOptions).limit(of_machine()) // count
+    limit_bytes = _memory_of_each(configuration.options("memory", MemoryOptions).limit(of_machine()), count)
     folder = server.folder(os.environ)
     told = [*defines, f"memory.limit_bytes={limit_bytes}"]
     gets = Inheritance(
@@ -297,6 +297,19 @@ def run(
     if not code:
         log.info("stopped; everything acknowledged is in %s", folder)
     return code
+
+
+def _memory_of_each(limit_bytes: int, count: int) -> int:
+    """InvalidConfiguration when it is too little for a server."""
+    share = limit_bytes // count
+    try:
+        MemoryOptions(limit_bytes=share)
+    except InvalidConfiguration as error:
+        raise InvalidConfiguration(
+            f"--servers {count}: each of them would have {share} bytes of memory.limit_bytes = {limit_bytes} (half of "
+            f"the machine, unless it is set), which is too little: {error}; start fewer, or raise the limit"
+        ) from error
+    return share
 
 
 def server_count(given: str) -> int:
