@@ -91,9 +91,8 @@ class Catalog:
             return root  # the next change writes it anew
         newer = with_flushes_of(copy, root)
         if newer is not root:
-            log.warning(
-                "%s lacks flushes that its copy %s tells of: they are taken over", layout.ROOT_PATH, ROOT_COPY_PATH
-            )
+            # A kill between the copy and the record leaves this behind, so it is no reason for a warning.
+            log.info("%s lacks flushes that its copy %s names: they are taken over", layout.ROOT_PATH, ROOT_COPY_PATH)
             self._replace_root(root, newer)
         return newer
 

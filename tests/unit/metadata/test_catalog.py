@@ -1,6 +1,7 @@
 """Typed compare-and-set writes: nothing changes behind a caller's back, unknown outcomes are settled by reading."""
 
 import dataclasses
+import logging
 from array import array
 
 import pytest
@@ -23,7 +24,7 @@ from hbtable.metadata.locator import Locator
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import GoneTablet, MergesInto, TabletRecord
+from hbtable.model.tablet import GoneTablet, LogRef, MergesInto, TabletRecord
 
 TABLET = TabletRecord(16, 50, RowRange(b"", b"m"), 1)
 TABLE = TableRecord(16, TableState.CREATING, TableSchema(b"t", {b"f": FamilySchema(b"f")}))
@@ -145,6 +146,26 @@ def test_a_lost_race_for_the_root_leaves_the_winners_copy(cluster):
     with pytest.raises(Conflict):
         catalog.replace_tablet(root, dataclasses.replace(root, owner="loser"))
     assert tablet_record.decode(files.files[ROOT_COPY_PATH]).owner == "s1"
+
+
+def test_a_kill_between_the_roots_copy_and_its_record_is_no_reason_for_a_warning(cluster, caplog):
+    files = Files(cluster.session)
+    files.read_file = files.files.__getitem__
+    catalog = Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime), files)
+    root = catalog.read_root()
+    flushed = dataclasses.replace(root, logs=(LogRef(root.owner, 9),))
+
+    def kill():
+        raise OutcomeUnknown("killed")
+
+    cluster.session.before_write = kill
+    with pytest.raises(OutcomeUnknown):
+        catalog.replace_tablet(root, flushed)
+    assert catalog.read_root() == root
+    with caplog.at_level(logging.INFO):
+        assert catalog.read_unserved_root().logs == flushed.logs
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert catalog.read_root().logs == flushed.logs
 
 
 def test_a_new_cluster_begins_with_a_root_once(cluster):
