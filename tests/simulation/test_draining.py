@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from hbtable.errors import Unavailable
 from hbtable.master.tablets.assignment import Assign
 from hbtable.metadata import layout
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
@@ -150,6 +151,55 @@ def test_a_tablet_of_metadata_that_comes_back_late_does_not_keep_the_last_server
         assert "is giving up METADATA's tablets" in late.refused[0].message
         cluster.start_server()
         cluster.runtime.sleep(5)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
+
+
+class StopsInstead(DelegatingFake):
+    """A tablet server's administration. The first of them that is given METADATA's tablet stops, and cannot load it."""
+
+    def __init__(self, inner, cluster, name, begun):
+        super().__init__(inner)
+        self._cluster = cluster
+        self._name = name
+        self._begun = begun
+
+    def load_tablet(self, epoch, record, schema):
+        if record.table_id == METADATA_TABLE_ID and record.tablet_id != ROOT_TABLET_ID and not self._begun:
+            node, role = self._cluster.servers.pop(self._name)
+            self._begun.append((self._name, node.runtime.spawn(role.stop, name="stop")))
+            self._cluster.runtime.sleep(0.3)  # by now it has said so
+            raise Unavailable("the file system did not answer")
+        self.inner.load_tablet(epoch, record, schema)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_metadata_that_a_server_was_given_as_it_began_to_stop_is_given_to_another(machine, seed):
+    """Without it that server could not give its other tablets up, and nobody could find theirs."""
+    cluster = Cluster(30 + seed, machine.options)
+    begun = []
+
+    def body():
+        cluster.start(4)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.runtime.sleep(20)
+        transport = cluster.transport
+        for name in cluster.servers:
+            admin = StopsInstead(transport.tablet_admin(name), cluster, name, begun)
+            transport.register_server(name, transport.tablet_service(name), admin)
+        metadata = cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)[-1]
+        cluster.kill_server(metadata.owner)
+        died = cluster.runtime.clock_seconds()
+        assert machine.contents(cluster) == machine.expected(range(300))
+        assert cluster.runtime.clock_seconds() - died < 10
+        ((stopped, task),) = begun
+        task.join()
+        assert task.error is None
+        cluster.transport.remove_server(stopped)
+        cluster.runtime.sleep(5)
+        assert {record.owner for record in cluster.client.operations.every_tablet()} <= set(cluster.servers)
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)

@@ -7,6 +7,8 @@ While any tablet of an earlier level has to be placed, `plan` returns that level
 A tablet needs an action when nobody owns it, when its owner is dead, or when its living owner does not serve it (the
 master or the server stopped between the compare-and-set of the owner and the load). The last is a Load of the same
 generation: nothing is written. When that has failed often enough it is a Reassign, if there is another server.
+An owner that is about to stop gives users' tablets up by itself. One of METADATA that it does not serve is taken from
+it: without that tablet it, and others, could give nothing up.
 
 A tablet goes to the server with the fewest tablets; among equals, to the one with the fewest of the tablet's own table
 (emptiest.py), so that one table's rows are served by as many servers as can be.
@@ -99,7 +101,9 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
             continue
         refusals = snapshot.refusals.get(record.tablet_id, _NONE)
         lives = record.owner in snapshot.servers
-        if lives and not (record.owner in refusals and any(server not in refusals for server in counts)):
+        stops = lives and snapshot.servers[record.owner].draining and record.owner not in counts
+        refused = record.owner in refusals and any(server not in refusals for server in counts)
+        if lives and not stops and not refused:
             why = f"{record.owner} owns {describe(record)} but does not serve it"
             actions.append(Load(record, record.owner, why))
             continue
@@ -107,7 +111,7 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
             continue
         server = choice.server_for(record, refusals)
         kind = Reassign if lives else Assign
-        actions.append(kind(record, server, _why(record, server, record.owner in refusals)))
+        actions.append(kind(record, server, _why(record, server, record.owner in refusals, stops)))
     return actions
 
 
@@ -151,11 +155,15 @@ def _needs(record: TabletRecord, snapshot: ClusterSnapshot) -> bool:
     if record.owner in snapshot.silent or record.is_merging() or record.tablet_id in snapshot.held:
         return False
     load = snapshot.servers.get(record.owner)
-    # A draining owner that does not serve it is about to give it up by itself.
-    return load is None or (record.tablet_id not in load.tablet_ids and not load.draining)
+    if load is None:
+        return True
+    # A draining owner that does not serve it is about to give it up by itself, for which it needs METADATA.
+    return record.tablet_id not in load.tablet_ids and not (load.draining and level(record) == USER_LEVEL)
 
 
-def _why(record: TabletRecord, server: str, refused: bool) -> str:
+def _why(record: TabletRecord, server: str, refused: bool, stops: bool) -> str:
+    if stops:
+        return f"{describe(record)} goes to {server} because its owner {record.owner} stops and does not serve it"
     if refused:
         return f"{describe(record)} goes to {server} because its owner {record.owner} could not load it"
     if record.owner:

@@ -127,7 +127,7 @@ class Placement:
         record = action.record
         if isinstance(action, Reassign):
             reason = self.failed_loads.reason(record.tablet_id, record.owner)
-            log.warning("master: %s; what it said last: %s", action.why, reason)
+            log.warning("master: %s%s", action.why, f"; what it said last: {reason}" if reason else "")
             record = self.taken(record, living)
         for name in sorted(self.recoveries.missing([record], living)):
             self.recoveries.recover(self.epoch, name, living)

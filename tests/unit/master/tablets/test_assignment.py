@@ -1,6 +1,6 @@
 """The assignment planner: order of levels, choice of server, reasons."""
 
-from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, plan
+from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, Reassign, plan
 from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import TabletRecord
@@ -101,3 +101,26 @@ def test_metadata_goes_to_a_server_that_is_stopping_rather_than_to_none_and_user
     assert [(one.record.tablet_id, one.server) for one in found] == [(1, "a")], (
         "to give METADATA's others up it is needed"
     )
+
+
+def test_metadata_that_a_stopping_owner_does_not_serve_is_taken_from_it() -> None:
+    stops = ServerLoad(frozenset({20}), draining=True, user_tablets=1)
+    tablets = [record(1, "b", 0), record(2, "a", 0), record(20, "a")]
+    live = {"a": stops, "b": ServerLoad(frozenset({1}))}
+    (action,) = plan(ClusterSnapshot(tablets, live))
+    assert (type(action), action.record.tablet_id, action.server) == (Reassign, 2, "b")
+    assert action.why == "METADATA tablet 2 goes to b because its owner a stops and does not serve it"
+    (action,) = plan(ClusterSnapshot([record(1, "a", 0)], live))
+    assert (type(action), action.record.tablet_id, action.server) == (Reassign, 1, "b")
+
+
+def test_metadata_that_nobody_else_takes_is_asked_for_again_where_it_is_needed() -> None:
+    busy = ServerLoad(frozenset({20}), draining=True, user_tablets=1)
+    done = ServerLoad(frozenset({1}), draining=True)
+    tablets = [record(1, "b", 0), record(2, "a", 0)]
+    found = [(type(one), one.server) for one in plan(ClusterSnapshot(tablets, {"a": busy, "b": done}))]
+    assert found == [(Load, "a")]
+    tablets = [record(1, "b", 0), record(2, "b", 0)]
+    found = [(type(one), one.server) for one in plan(ClusterSnapshot(tablets, {"a": busy, "b": done}))]
+    assert found == [(Reassign, "a")]
+    assert plan(ClusterSnapshot(tablets, {"b": done})) == [], "nobody has anything to give up"
