@@ -221,18 +221,33 @@ def test_the_shell_says_why_it_was_not_let_in(server: ServerProcess, tmp_path: P
     assert "auth.enabled" in shell(server, "list").stderr
 
 
-def test_thriftpy2_over_https_with_a_token(server: ServerProcess) -> None:
-    client = make_client(
+def https_client(server: ServerProcess, headers: dict[str, str], keep_alive: bool) -> Any:
+    return make_client(
         thriftpy2.load(str(IDL), module_name="users_thrift").Hbase,
         "localhost",
         server.port,
         scheme="https",
         ssl_context_factory=partial(ssl.create_default_context, cafile=CA),
-        http_header_factory=THttpHeaderFactory({"Authorization": f"Bearer {TOKEN}"}),
-        keep_alive=True,
+        http_header_factory=THttpHeaderFactory(headers),
+        keep_alive=keep_alive,
     )
+
+
+def test_thriftpy2_over_https_with_a_token(server: ServerProcess) -> None:
+    client = https_client(server, {"Authorization": f"Bearer {TOKEN}"}, keep_alive=True)
     assert client.getTableNames() == client.getTableNames()
     client.close()
+
+
+@pytest.mark.parametrize("keep_alive", [True, False])
+def test_thriftpy2_over_https_reads_why_it_is_not_let_in(server: ServerProcess, keep_alive: bool) -> None:
+    """It looks at no status: a text for a body was "No protocol version header"."""
+    for headers, words in ((basic("ann", "wrong one"), "the user or the password is wrong"), ({}, "auth.enabled")):
+        client = https_client(server, headers, keep_alive)
+        with pytest.raises(Exception, match=words) as refused:
+            client.getTableNames()
+        assert type(refused.value).__name__ == "IOError"
+        client.close()
 
 
 def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:

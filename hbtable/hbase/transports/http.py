@@ -19,6 +19,7 @@ from hbtable.errors import NotAuthenticated, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
+from hbtable.hbase.transports.http_refusals import START_BYTES, THRIFT, as_error, in_thrift, is_thrift
 from hbtable.hbase.transports.http_users import answered, challenges, refusal_without_tls, says_who, user_of
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
 from hbtable.switches import switches
@@ -66,6 +67,8 @@ class HttpStream:
         self._reservation: MemoryReservation | None = None
         """Of these chunks."""
         self._wants_head = False
+        self._is_thrift = False
+        """The request says that its body is a message of Thrift."""
         self._awaits = False
         """A message was handed on, and its answer is still to come."""
         self._proof = b""
@@ -143,6 +146,7 @@ class HttpStream:
     def _begin(self, request: h11.Request) -> bytes | None:
         """The length that is handed on, where it is known. None: the request was refused."""
         self._wants_head = request.method == b"HEAD"
+        self._is_thrift = request.method == b"POST" and is_thrift(list(request.headers))
         if request.method != b"POST":
             status = 403 if request.method in (b"TRACE", b"OPTIONS") else 400
             self._refuse(status, f"{request.method.decode('latin-1')} is no call.")
@@ -234,7 +238,7 @@ class HttpStream:
             self._awaits = False
             (self._unsent,) = _LENGTH.unpack_from(data)
             data = data[_LENGTH.size :]
-            headers = [(b"Content-Type", b"application/x-thrift"), (b"Content-Length", b"%d" % self._unsent)]
+            headers = [(b"Content-Type", THRIFT), (b"Content-Length", b"%d" % self._unsent)]
             headers += answered(self._proof)
             head = http.send(h11.Response(status_code=200, headers=headers, reason=b"OK")) or b""
         if data:
@@ -260,15 +264,35 @@ class HttpStream:
         self._context.log_limiter.warning("refused an HTTP request of %s: %s", self._client, why)
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
+        start = self._start_of_body() if self._is_thrift else b""
+        answer = in_thrift(start, as_error(status, why), self._context) if start else None
         self._carrier.settimeout(self._context.stall_seconds)
-        self._carrier.sendall(self._refusal(status, why))
+        self._carrier.sendall(self._refusal(status, why, answer))
         discard(self._carrier, self._context)
 
-    def _refusal(self, status: int, why: str) -> bytes:
+    @switches
+    def _start_of_body(self) -> bytes:
+        """As much of it as its message's head takes; less where the body is shorter, or the client wants to be asked
+        for it."""
+        http, began = self._http, self._context.clock()
+        start = bytes((self._chunks or b"")[:START_BYTES])
+        while len(start) < START_BYTES and not http.they_are_waiting_for_100_continue:
+            try:
+                event = http.next_event()
+            except h11.RemoteProtocolError:
+                break
+            if isinstance(event, h11.Data):
+                start += event.data
+            elif event is not h11.NEED_DATA or not self._receive(began):
+                break
+        return start[:START_BYTES]
+
+    def _refusal(self, status: int, why: str, answer: bytes | None = None) -> bytes:
+        """`answer`: the same as an answer of Thrift."""
         http, context = self._http, self._context
-        body = f"{why} {_WHAT_THIS_IS.format(host=context.host, port=context.port)}\n".encode()
+        body = answer or f"{why} {_WHAT_THIS_IS.format(host=context.host, port=context.port)}\n".encode()
         headers = [
-            (b"Content-Type", b"text/plain; charset=utf-8"),
+            (b"Content-Type", THRIFT if answer else b"text/plain; charset=utf-8"),
             (b"Content-Length", b"%d" % len(body)),
             (b"Connection", b"close"),
         ]

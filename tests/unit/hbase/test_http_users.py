@@ -206,3 +206,62 @@ def test_two_headers_with_a_user_are_refused(asking: Any, second: str, is_first:
     ((status, _, said),) = answers(asking.talk(request(*both)).sent)
     assert (status, asking.called) == (401, [])
     assert b"the request has 2 headers Authorization, and one is due" in said
+
+
+def of_thrift(body: bytes, *headers: str, chunked: bool = False) -> bytes:
+    """A POST as Thrift's THttpClient makes it."""
+    length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
+    lines = ["POST / HTTP/1.1", "Host: h", "Content-Type: application/x-thrift", length, *headers, "", ""]
+    sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+    return "\r\n".join(lines).encode() + sent
+
+
+COMPACT = b"\x82\x21\x07\x0dgetTableNames\0"
+UNKNOWN = b"\x80\x01\0\x01\0\0\0\x06nobody\0\0\0\x09\0"
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+@pytest.mark.parametrize(
+    ("body", "begins"),
+    [
+        (BODY, b"\x80\x01\0\x02\0\0\0\x0dgetTableNames\0\0\0\x01\x0c\0\x01"),
+        (b"\0\0\0\x0dgetTableNames\x01\0\0\0\x05\0", b"\0\0\0\x0dgetTableNames\x02\0\0\0\x05\x0c\0\x01"),
+        (COMPACT, b"\x82\x41\x07\x0dgetTableNames"),
+        (BODY + b"x" * 100_000, b"\x80\x01\0\x02\0\0\0\x0dgetTableNames\0\0\0\x01\x0c\0\x01"),
+        (UNKNOWN, b"\x80\x01\0\x03\0\0\0\x06nobody\0\0\0\x09"),
+    ],
+    ids=["binary", "without versions", "compact", "large", "unknown method"],
+)
+def test_a_client_of_thrift_reads_as_an_answer_why_it_is_not_let_in(
+    asking: Any, body: bytes, begins: bytes, chunked: bool
+) -> None:
+    ((status, found, said),) = answers(asking.talk(of_thrift(body, basic("ann:wrong"), chunked=chunked)).sent)
+    assert (status, found[b"content-type"], asking.called) == (401, b"application/x-thrift", [])
+    assert said.startswith(begins)
+    assert b"AccessDeniedException: You were not let in: the user or the password is wrong" in said
+    assert b"www-authenticate" in found
+
+
+@pytest.mark.parametrize("body", [b"", b"\x80", b"\x80\x01\0\x01\xff\xff\xff\xff", b"[1,1,1]", BODY[:12]], ids=repr)
+def test_what_is_no_message_of_thrift_is_refused_with_a_text(asking: Any, body: bytes) -> None:
+    ((status, found, said),) = answers(asking.talk(of_thrift(body, basic("ann:wrong"))).sent)
+    assert (status, found[b"content-type"][:10], asking.called) == (401, b"text/plain", [])
+    assert b"the user or the password is wrong" in said
+
+
+def test_a_client_that_asks_before_it_sends_its_body_is_refused_without_it(asking: Any) -> None:
+    head = of_thrift(b"", basic("ann:wrong"), "Expect: 100-continue").replace(b"Length: 0", b"Length: 999")
+    sent = asking.talk(head).sent
+    assert sent.startswith(b"HTTP/1.1 401 ")
+    assert b"the user or the password is wrong" in sent
+
+
+def test_the_refusals_of_thrift_say_what_may_be_tried_again(gateway: Any) -> None:
+    kept = Kept()
+    kept.is_away = True
+    ((status, _, said),) = answers(asks(gateway, True, kept).talk(of_thrift(BODY, basic("ann:x"))).sent)
+    assert (status, b"java.io.IOException: You were not let in" in said) == (503, True)
+    gateway.context.message_bytes = 1000
+    right = f"Authorization: Bearer {TOKEN}"
+    ((status, _, said),) = answers(asks(gateway, True).talk(of_thrift(BODY + b"x" * 2000, right)).sent)
+    assert (status, b"DoNotRetryIOException: A body of 2026 bytes" in said) == (413, True)
