@@ -9,7 +9,7 @@ import errno
 from typing import final
 
 from hbtable.fs import disk
-from hbtable.runtime.native_threads import allocate_lock
+from hbtable.runtime.threads.native_threads import allocate_lock
 
 
 @final

@@ -14,7 +14,7 @@ from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, snif
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.sasl import negotiate
-from hbtable.runtime.tls import HandshakeFailed, ServerTls, TlsStream
+from hbtable.runtime.network.tls import HandshakeFailed, ServerTls, TlsStream
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 

@@ -19,7 +19,7 @@ from hbtable.errors import HbtableError, OutcomeUnknown
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
-from hbtable.runtime.sockets import Socket
+from hbtable.runtime.network.sockets import Socket
 from hbtable.switches import switches
 
 RELAYED: Final = "relayed"

@@ -8,7 +8,7 @@ from hbtable.hbase import audit_words
 from hbtable.hbase.audit import DENIED, AuditTrail
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.errors import JavaError
-from hbtable.runtime.tls import ServerTls, TlsOptions
+from hbtable.runtime.network.tls import ServerTls, TlsOptions
 
 if TYPE_CHECKING:
     from hbtable.hbase.transports.kerberos import KerberosService

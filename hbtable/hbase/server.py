@@ -51,7 +51,7 @@ from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.memory_budget import MemoryBudget
-from hbtable.runtime.occupancy import Occupancy
+from hbtable.runtime.network.occupancy import Occupancy
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountStore
 from hbtable.errors import HbtableError
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)

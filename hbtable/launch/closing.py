@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import final
 
-from hbtable.runtime.native_threads import NativeEvent, NativeThread, allocate_lock
+from hbtable.runtime.threads.native_threads import NativeEvent, NativeThread, allocate_lock
 
 
 @final

@@ -7,7 +7,7 @@ from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.launch.config.configuration import Configuration
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 
 
 def refuse_exposed(configuration: Configuration, host: str, key: str) -> None:

@@ -1,7 +1,7 @@
 """The lines by which a newcomer connects, as the start prints them: they have to work as the server is configured."""
 
 from hbtable.access.options import AuthOptions
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 
 _HAPPYBASE = """\
     import happybase                                  # pip install happybase

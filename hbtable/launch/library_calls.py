@@ -13,8 +13,8 @@ from hbtable.errors import HbtableError, LockLost
 from hbtable.launch.folder_watch import FolderWatch, HeldFolder
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Event, Task
-from hbtable.runtime.portal import Portal
 from hbtable.runtime.supervision import supervise
+from hbtable.runtime.threads.portal import Portal
 from hbtable.switches import switches
 
 T = TypeVar("T")

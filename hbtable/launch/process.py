@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.log_lines import LogLines
-from hbtable.runtime.sockets import capacity_of, descriptors_for
+from hbtable.runtime.network.sockets import capacity_of, descriptors_for
 
 log = logging.getLogger(__name__)
 

@@ -49,9 +49,9 @@ from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Task
-from hbtable.runtime.signals import on_stop_signals
+from hbtable.runtime.network.tls import TlsOptions
+from hbtable.runtime.processes.signals import on_stop_signals
 from hbtable.runtime.supervision import supervise
-from hbtable.runtime.tls import TlsOptions
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)

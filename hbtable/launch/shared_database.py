@@ -22,8 +22,8 @@ from hbtable.launch.closing import Closing
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.library_calls import LibraryCalls
 from hbtable.launch.storage import MEMORY, storage_at
-from hbtable.runtime.native_threads import CallerMark, NativeEvent, allocate_rlock
-from hbtable.runtime.portal import Portal
+from hbtable.runtime.threads.native_threads import CallerMark, NativeEvent, allocate_rlock
+from hbtable.runtime.threads.portal import Portal
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerOptions
 

@@ -23,7 +23,7 @@ from hbtable.reachability.evidence import who_does_not_reach
 from hbtable.reachability.reports import read_reports
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.declaration import CallTimeout
 from hbtable.rpc.handshake import BEFORE, OURS, PeerVersion, agreed, answered, hello_request, read_hello_reply
 from hbtable.rpc.proof import CHALLENGE_BYTES, PROVE, ClusterKey
-from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime
-from hbtable.runtime.sockets import Socket
+from hbtable.runtime.network import sockets
+from hbtable.runtime.network.sockets import Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import FRAME_BYTES, Frames
 

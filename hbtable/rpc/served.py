@@ -12,8 +12,8 @@ from hbtable.rpc.admission import Admission
 from hbtable.rpc.hbase_clients import COMPACT_CALL
 from hbtable.rpc.proof import ClusterKey
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
+from hbtable.runtime.network.sockets import Address, Socket
 from hbtable.runtime.request_budget import RequestBudget
-from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import Frames
 

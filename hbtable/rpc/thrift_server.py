@@ -28,9 +28,9 @@ from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
-from hbtable.runtime.occupancy import Occupancy
+from hbtable.runtime.network.occupancy import Occupancy
+from hbtable.runtime.network.sockets import Address, Socket
 from hbtable.runtime.request_budget import work_for
-from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import FRAME_BYTES, GOODBYE
 from hbtable.thrift.message import MessageReader

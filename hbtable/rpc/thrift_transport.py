@@ -13,8 +13,8 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
 from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
-from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.network import sockets
 from hbtable.switches import switches
 
 _NO_MASTER: Final = "there is no master at the moment; it is starting or was lost. Try again"

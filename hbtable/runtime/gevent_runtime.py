@@ -24,13 +24,13 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 from gevent.lock import Semaphore
 
-from hbtable.runtime.conversation import Conversation
 from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
+from hbtable.runtime.processes.conversation import Conversation
+from hbtable.runtime.processes.worker_process import WorkerProcesses
 from hbtable.runtime.supervision import TaskDeaths, spawn_counted
-from hbtable.runtime.thread_waker import GeventThreadWaker
-from hbtable.runtime.worker_process import WorkerProcesses
-from hbtable.runtime.workers import ThreadPool
+from hbtable.runtime.threads.thread_waker import GeventThreadWaker
+from hbtable.runtime.threads.workers import ThreadPool
 from hbtable.switches import switches
 
 T = TypeVar("T")

@@ -2,9 +2,9 @@
 one-command shell loads one command.
 
 A command's section in commands.txt begins with `== name | group | module.function | least..most`: its group in HBase's
-help ("none": HBase's help does not list it; "language": it is a word of the shell's language), the function of
-commands/ that carries it out, and how many arguments it takes; without `most`, any number. What follows is the text
-that `help` shows. HBase's other commands are in absent.py.
+help ("none": HBase's help does not list it; "language": it is a word of the shell's language), the function below
+commands/ that carries it out (rows.get.get: `get` of rows/get.py), and how many arguments it takes; without `most`, any
+number. What follows is the text that `help` shows. HBase's other commands are in absent.py.
 """
 
 import difflib
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 _LANGUAGE: Final = "language"
 _SECTION: Final = re.compile(r"(?m)^== (.+)\n")
-_HEADER: Final = re.compile(r"(\S+) \| ([a-z ]+) \| (\w+)\.(\w+) \| (\d+)\.\.(\d*)")
+_HEADER: Final = re.compile(r"(\S+) \| ([a-z ]+) \| ([\w.]+)\.(\w+) \| (\d+)\.\.(\d*)")
 
 
 def sections(text: str) -> Iterator[tuple[str, Entry]]:

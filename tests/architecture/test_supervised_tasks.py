@@ -20,10 +20,10 @@ HEARD = {
 """Files that may begin a task by spawn(), and what becomes of its errors."""
 
 THREADS = {
-    "runtime/native_threads.py": "makes those of others",
-    "runtime/workers.py": "raises what a job died of in the task that asked for it",
-    "runtime/portal.py": "raises what a call died of in the thread that made it",
-    "runtime/conversation.py": "ends a worker process, which its pool replaces",
+    "runtime/threads/native_threads.py": "makes those of others",
+    "runtime/threads/workers.py": "raises what a job died of in the task that asked for it",
+    "runtime/threads/portal.py": "raises what a call died of in the thread that made it",
+    "runtime/processes/conversation.py": "ends a worker process, which its pool replaces",
     "lockservice/zookeeper/keeper.py": "counts it and goes on; the lease ends if it comes again and again",
     "lockservice/zookeeper/watches.py": "counts it and goes on",
     "lockservice/zookeeper/connection.py": "ends the client of a session that is over",

@@ -1,5 +1,5 @@
-"""What an embedded database runs takes threads, locks and queues from runtime/native_threads.py, which a program's
-monkey patches do not reach. Roles of a cluster and the shell are processes of our own, and unpatched."""
+"""What an embedded database runs takes threads, locks and queues from runtime/threads/native_threads.py, which monkey
+patches of a program do not reach. Roles of a cluster and the shell are processes of our own, and unpatched."""
 
 import ast
 from pathlib import Path
@@ -27,4 +27,4 @@ def test_no_module_of_an_embedded_database_takes_them_as_it_finds_them() -> None
         name = path.relative_to(PRODUCT).as_posix()
         if not name.startswith((*OURS, *OF_CLUSTERS)) and imported(path) & PATCHED:
             takers.add(name)
-    assert takers == {"runtime/native_threads.py"}
+    assert takers == {"runtime/threads/native_threads.py"}

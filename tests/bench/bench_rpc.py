@@ -19,7 +19,7 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 from hbtable.testing.memory_lockservice import MemoryLockService
 
 HOST = "127.0.0.1"

@@ -16,7 +16,7 @@ from hbtable.access.options import AuthOptions
 from hbtable.access.user import acting_user
 from hbtable.access.verification import Verifier
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from tests.campaigns.fuzz import MemoryStream, Mix
 from tests.harness.canned_gateway import CannedCluster, CannedGateway, CannedRuntime
 from tests.harness.cheap_passwords import cheap

@@ -26,9 +26,9 @@ from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
-from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network import sockets
+from hbtable.runtime.network.tls import TlsOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
 from tests.campaigns.soak_worn import Worn, living_objects, open_descriptors
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from tests.campaigns.fuzz import GROWTH_LIMIT_BYTES, Mix, check, rss_bytes
 from tests.harness.canned_gateway import CannedGateway
 from tests.harness.certificates import CA, put_certificate

@@ -7,7 +7,7 @@ from hbtable.rpc import thrift_server, thrift_transport
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 
 LONG = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60)
 

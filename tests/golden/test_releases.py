@@ -29,7 +29,7 @@ from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 
 HERE = Path(__file__).parent
 OURS_FOLDER = HERE.parents[1] / "thrift"

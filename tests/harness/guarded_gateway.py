@@ -24,7 +24,7 @@ from hbtable.launch.thrift_gateway import living_servers, masters
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.toggles import OperatorToggles
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from hbtable.thrift.message_input import Stream

@@ -51,8 +51,8 @@ from hbtable.merge import compacting
 from hbtable.merge.markers import Markers
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import TabletRecord
-from hbtable.runtime.portal import Portal
 from hbtable.runtime.supervision import TaskDeaths
+from hbtable.runtime.threads.portal import Portal
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.spreading import Spreading

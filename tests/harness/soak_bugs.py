@@ -16,7 +16,7 @@ from hbtable.master.files.collector import CollectionTimes
 from hbtable.master.tablets import normalizer
 from hbtable.metadata.locator import Locator
 from hbtable.rpc.connections import RpcConnectionPool
-from hbtable.runtime.sockets import TcpConnections
+from hbtable.runtime.network.sockets import TcpConnections
 from hbtable.tablet.compactions import making, planning
 from hbtable.tablet.reads import hot_columns
 from tests.campaigns import soak_lives

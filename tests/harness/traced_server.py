@@ -22,7 +22,7 @@ from gevent.hub import Hub
 from hbtable.launch.cli.command import main
 from hbtable.launch.serve import SingleServer
 from hbtable.rpc.thrift_server import RpcServer
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 
 LONG_SECONDS = 0.003
 

@@ -63,7 +63,7 @@ def test_other_greenlets_go_on_during_a_call(tmp_path: Path) -> None:
         + OPEN
         + """
 import gevent
-from hbtable.runtime import portal
+from hbtable.runtime.threads import portal
 
 steps = []
 tick = gevent.spawn(lambda: [steps.append(gevent.sleep(0)) for _ in range(10)])

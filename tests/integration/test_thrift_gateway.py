@@ -10,7 +10,7 @@ import pytest
 
 from hbtable.launch.config.sections import ServerOptions, read_configuration
 from hbtable.launch.serve import SingleServer
-from hbtable.runtime.portal import Portal
+from hbtable.runtime.threads.portal import Portal
 
 happybase: Any = pytest.importorskip("happybase")
 

@@ -12,8 +12,8 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.lockservice.over_sockets.service import ServedSession
 from hbtable.lockservice.over_sockets.session import SocketLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.handed_sockets import connected, stream_pair
-from hbtable.runtime.sockets import Socket
+from hbtable.runtime.network.handed_sockets import connected, stream_pair
+from hbtable.runtime.network.sockets import Socket
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403

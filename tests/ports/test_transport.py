@@ -28,7 +28,7 @@ from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 
 HOST = "127.0.0.1"
 NAME = "server-1"

@@ -18,7 +18,7 @@ from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
 from hbtable.master.tablets.normalizing import NormalizerOptions
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions

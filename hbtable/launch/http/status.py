@@ -14,10 +14,10 @@ from hbtable.launch.http.pages import HttpPages
 from hbtable.launch.log_lines import dropped_lines
 from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.http import HttpListener, serve_http
 from hbtable.runtime.hub_lag import HubLag
 from hbtable.runtime.hub_turns import HubTurns
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.network.http import HttpListener, serve_http
 from hbtable.switches import switches
 
 

@@ -9,8 +9,8 @@ from hbtable.errors import InvalidConfiguration, UnsupportedFormat
 from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.rpc.connections import RpcConnectionPool, RpcOptions, Unproved, Unsent
 from hbtable.rpc.proof import ClusterKey
-from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.network import sockets
 from hbtable.switches import switches
 
 log: Final = logging.getLogger(__name__)

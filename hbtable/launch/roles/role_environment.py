@@ -33,7 +33,7 @@ from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
-from hbtable.runtime.sockets import Address, Socket, TcpListener, serve
+from hbtable.runtime.network.sockets import Address, Socket, TcpListener, serve
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 

@@ -15,7 +15,7 @@ from hbtable.launch.roles.supervisor import supervise
 from hbtable.launch.roles.tabletserver import TabletServerProcess
 from hbtable.launch.roles.watchdog import LOST, Watchdog
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from hbtable.fs.opened import parse_address
 from hbtable.fs.probing import probe
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.sockets import listen
+from hbtable.runtime.network.sockets import listen
 from hbtable.switches import switches
 
 _CONNECT_SECONDS: Final = 10.0

@@ -23,7 +23,7 @@ from typing import Final, final
 
 from hbtable.lockservice.interface import Session
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.signals import on_stop_signals
+from hbtable.runtime.processes.signals import on_stop_signals
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
 

@@ -14,9 +14,9 @@ from hbtable.launch.servers.handed_connections import LAUNCHER, PROCESS
 from hbtable.launch.servers.inheritance import Inheritance
 from hbtable.launch.servers.server_child import ServerChild
 from hbtable.lockservice.interface import LockService
-from hbtable.runtime.handed_sockets import HandedListener, connected, stream_pair
 from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.sockets import Address, Socket
+from hbtable.runtime.network.handed_sockets import HandedListener, connected, stream_pair
+from hbtable.runtime.network.sockets import Address, Socket
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
 

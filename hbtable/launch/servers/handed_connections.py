@@ -14,9 +14,9 @@ from typing import Final, final
 
 from hbtable.errors import Unavailable
 from hbtable.hbase.relay import RELAYED
-from hbtable.runtime.handed_sockets import Handed, HandedListener, Handover, connected
 from hbtable.runtime.interface import Event, Runtime
-from hbtable.runtime.sockets import ServedSocket, Socket
+from hbtable.runtime.network.handed_sockets import Handed, HandedListener, Handover, connected
+from hbtable.runtime.network.sockets import ServedSocket, Socket
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 

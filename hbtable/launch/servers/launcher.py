@@ -47,11 +47,11 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.handed_sockets import HandedListener
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.signals import on_stop_signals
-from hbtable.runtime.sockets import Address, Socket, TcpListener, serve
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.handed_sockets import HandedListener
+from hbtable.runtime.network.sockets import Address, Socket, TcpListener, serve
+from hbtable.runtime.network.tls import TlsOptions
+from hbtable.runtime.processes.signals import on_stop_signals
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from hbtable.launch.servers.handed_connections import READY
 from hbtable.launch.servers.inheritance import Inheritance
 from hbtable.lockservice.interface import LockService
 from hbtable.lockservice.over_sockets.service import ServedSession
-from hbtable.runtime.handed_sockets import Handover, connected, handover_pair, stream_pair
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.network.handed_sockets import Handover, connected, handover_pair, stream_pair
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 

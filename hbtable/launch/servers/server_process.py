@@ -51,11 +51,11 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.handed_sockets import HandedListener, Handover, connected
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.parent_death import die_with
-from hbtable.runtime.sockets import Address, Socket
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.handed_sockets import HandedListener, Handover, connected
+from hbtable.runtime.network.sockets import Address, Socket
+from hbtable.runtime.network.tls import TlsOptions
+from hbtable.runtime.processes.parent_death import die_with
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerRole
 

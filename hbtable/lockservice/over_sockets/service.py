@@ -12,7 +12,7 @@ from hbtable.errors import HbtableError
 from hbtable.lockservice.interface import LockService, Session
 from hbtable.lockservice.over_sockets.messages import CLOSE, HINT, OPEN, as_bytes, described, encoded, read_message
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.sockets import Socket
+from hbtable.runtime.network.sockets import Socket
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 

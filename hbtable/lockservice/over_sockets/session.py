@@ -13,7 +13,7 @@ from hbtable.lockservice.files import check_data, check_path
 from hbtable.lockservice.interface import Session, VersionedFile
 from hbtable.lockservice.over_sockets.messages import CLOSE, HINT, OPEN, as_file, encoded, raised, read_message
 from hbtable.runtime.interface import Event, Runtime
-from hbtable.runtime.sockets import Socket
+from hbtable.runtime.network.sockets import Socket
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 

@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from hbtable.shell.arguments.names import namespace_of, table_of
-from hbtable.shell.commands.listing import pattern_of
-from hbtable.shell.commands.switches import is_true
+from hbtable.shell.commands.cluster.switches import is_true
+from hbtable.shell.commands.tables.listing import pattern_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, inspect, shown

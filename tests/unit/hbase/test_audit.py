@@ -21,7 +21,7 @@ from hbtable.hbase.errors import JavaError
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
 
 CHANGES = re.compile(

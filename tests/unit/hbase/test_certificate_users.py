@@ -13,7 +13,7 @@ from hbtable.access.verification import Verifier
 from hbtable.hbase import opening
 from hbtable.hbase.audit import AuditTrail
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 
 HELLO = b"\x16\x03\x01\x00\x05"
 POST = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx"

@@ -8,7 +8,7 @@ import pytest
 from hbtable.access.options import AuthOptions
 from hbtable.access.user import User, acting_user
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 
 
 def demand(gateway: Any, user: User | None, enabled: bool) -> None:

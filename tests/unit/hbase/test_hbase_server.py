@@ -8,8 +8,8 @@ from gevent.socket import create_connection
 
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
 from hbtable.metrics.registry import Registry
-from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.network import sockets
 
 
 class Port:

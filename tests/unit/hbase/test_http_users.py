@@ -12,7 +12,7 @@ from hbtable.access.user import User, acting_user
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Unavailable
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
 from tests.harness.known_token import RECORD, TOKEN
 

@@ -13,7 +13,7 @@ from hbtable.access.options import AuthOptions
 from hbtable.access.user import User, acting_user
 from hbtable.access.verification import Verifier
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
 
 START, OK, BAD, COMPLETE = 1, 2, 3, 5

@@ -9,7 +9,7 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.errors import Unavailable
 from hbtable.launch.access_warnings import warn_of_access, warnings
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 
 TLS = TlsOptions(certificate="c.pem")
 CLIENTS = TlsOptions(certificate="c.pem", client_ca="ca.pem", required=True)

@@ -8,7 +8,7 @@ import pytest
 
 from hbtable.access.options import AuthOptions
 from hbtable.launch.first_lines import connecting
-from hbtable.runtime.tls import TlsOptions
+from hbtable.runtime.network.tls import TlsOptions
 
 FILES = {"certificate": "c.pem", "key": "k.pem"}
 USER = {"user": "ann", "secret": "FILE OF THE PASSWORD"}

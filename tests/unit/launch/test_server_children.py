@@ -13,7 +13,7 @@ from hbtable.launch.servers.handed_connections import LAUNCHER
 from hbtable.launch.servers.inheritance import Inheritance
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.handed_sockets import Handed, Handover, handover_pair
+from hbtable.runtime.network.handed_sockets import Handed, Handover, handover_pair
 
 
 def test_without_descriptors_a_process_hears_that_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.portal import Portal
+from hbtable.runtime.threads.portal import Portal
 from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 

@@ -13,8 +13,8 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.lockservice.over_sockets.service import ServedSession
 from hbtable.lockservice.over_sockets.session import SocketLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.handed_sockets import connected, stream_pair
 from hbtable.runtime.interface import Task
+from hbtable.runtime.network.handed_sockets import connected, stream_pair
 
 
 class Pair:

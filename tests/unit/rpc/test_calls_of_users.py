@@ -19,8 +19,8 @@ from hbtable.rpc.services import TabletService
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.network.sockets import serve
 from hbtable.runtime.parallel import results, run_all
-from hbtable.runtime.sockets import serve
 from hbtable.thrift.message import MessageReader
 
 HOST = "127.0.0.1"

@@ -23,9 +23,9 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.proof import PROVE, ClusterKey, Hellos
 from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
-from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network import sockets
+from hbtable.runtime.network.sockets import serve
 from hbtable.thrift import frames
 from hbtable.thrift.frame_tags import FrameTags
 from hbtable.thrift.frames import Frames, with_checksum

@@ -33,9 +33,9 @@ from hbtable.rpc.hbase_clients import is_named_by_hbase
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import OTHER_PORT, RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
-from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network import sockets
+from hbtable.runtime.network.sockets import serve
 from hbtable.thrift import wire
 from hbtable.thrift.frames import GOODBYE, Frames, with_checksum
 from tests.harness.delegating_fake import DelegatingFake

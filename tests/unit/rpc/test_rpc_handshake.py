@@ -21,9 +21,9 @@ from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, hello_reques
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
-from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network import sockets
+from hbtable.runtime.network.sockets import serve
 from hbtable.thrift import wire
 from hbtable.thrift.frames import Frames, with_checksum
 from tests.harness.delegating_fake import DelegatingFake

@@ -12,8 +12,8 @@ from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.network.sockets import serve
 from hbtable.runtime.request_budget import RequestBudget, current_budget, hold, work_for
-from hbtable.runtime.sockets import serve
 from hbtable.thrift.frames import GOODBYE
 
 HOST = "127.0.0.1"

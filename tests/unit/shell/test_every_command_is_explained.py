@@ -7,7 +7,7 @@ import pytest
 from hbtable.filters.arguments import FILTER_NAMES
 from hbtable.shell import absent
 from hbtable.shell.catalogue import ENTRIES, sections
-from hbtable.shell.commands.listing import SHOWN_FILTERS
+from hbtable.shell.commands.tables.listing import SHOWN_FILTERS
 from hbtable.shell.help_texts import groups, of_command
 
 

@@ -12,7 +12,7 @@ from hbtable.hbase.admin.structs import AdminServer, AdminStatus
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingServer, Masters
 from hbtable.hbase.server_names import ServerNames
 from hbtable.shell.answers.formats import make_output
-from hbtable.shell.commands.status import status
+from hbtable.shell.commands.cluster.status import status
 from hbtable.shell.context import Context
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 

@@ -15,7 +15,7 @@ from hbtable.hbase.server_names import ServerNames
 from hbtable.rpc.declaration import DeclaredCall
 from hbtable.rpc.services import MasterService, TabletAdmin
 from hbtable.shell.answers.formats import make_output
-from hbtable.shell.commands.status import status
+from hbtable.shell.commands.cluster.status import status
 from hbtable.shell.context import Context
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 

@@ -16,7 +16,7 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.sockets import serve
+from hbtable.runtime.network.sockets import serve
 
 HOST = "127.0.0.1"
 OPTIONS = RpcOptions(connect_seconds=60, census_seconds=60)

@@ -13,7 +13,7 @@ from hbtable.lockservice.paths import MASTER
 from hbtable.master.master import Master
 from hbtable.rpc.local import LocalTransport
 from hbtable.shell.answers.formats import make_output
-from hbtable.shell.commands.status import status
+from hbtable.shell.commands.cluster.status import status
 from hbtable.shell.context import Context
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime

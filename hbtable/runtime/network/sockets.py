@@ -1,0 +1,270 @@
+"""TCP over gevent: listening, with a drain that lets calls under way finish, and connecting.
+
+Every socket has TCP_NODELAY (without it a small answer waits up to 44 ms for the peer's delayed acknowledgement) and
+SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections are never closed by us).
+"""
+
+import errno
+import logging
+import math
+import resource
+import select
+import socket as standard_socket
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+import gevent
+from gevent import socket as hub_socket
+from gevent.server import StreamServer
+
+from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
+from hbtable.runtime.network.port_holder import holder_of
+from hbtable.switches import switches
+
+Address = tuple[str, int]
+
+_log = logging.getLogger(__name__)
+
+_DESCRIPTORS: Final = 1 << 20
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_ACCEPT_AGAIN_SECONDS: Final = 0.1
+_WARN_SECONDS: Final = 10.0
+
+# The peer went away: its business, not an error of ours.
+_PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
+
+
+class Socket(Protocol):
+    """A connected socket as handlers use it. Receiving and sending *switch*."""
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes: ...
+    @switches
+    def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None: ...
+    def settimeout(self, value: float | None, /) -> None: ...
+    def shutdown(self, how: int, /) -> None: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+
+@final
+class ServedSocket:
+    """A connection as its handler gets it. What is sent goes to the system in one call, where that takes it at once:
+    gevent's own sendall asks for the size of the buffer each time, and costs 5 us."""
+
+    __slots__ = ("_send", "_send_rest", "close", "fileno", "recv", "settimeout", "shutdown")
+
+    def __init__(self, socket: hub_socket.socket) -> None:
+        self._send = socket.send
+        self._send_rest = socket.sendall
+        self.recv = socket.recv
+        self.settimeout = socket.settimeout
+        self.shutdown = socket.shutdown
+        self.fileno = socket.fileno
+        self.close = socket.close
+
+    @switches
+    def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None:
+        sent = self._send(data, flags)
+        if sent < len(data):
+            self._send_rest(memoryview(data)[sent:], flags)
+
+
+@final
+class TcpListener:
+    """A listening port and its connections."""
+
+    def __init__(self, host: str, server: StreamServer, connections: "TcpConnections", capacity: int) -> None:
+        self.host = host
+        self.port = int(server.address[1])
+        """The port itself, also when 0 (any free one) was asked for."""
+        self.capacity = capacity
+        """Connections for which there are file descriptors, beside those that files need."""
+        self._server = server
+        self._connections = connections
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._connections.sockets)
+
+    def stop_accepting(self) -> None:
+        """New connections are refused from now on; open ones go on. Idempotent."""
+        self._server.close()
+
+    @switches
+    def close(self, grace_seconds: float = 5.0) -> None:
+        """*Switches.* Stops accepting, lets calls under way be answered, and cuts what still runs after the grace."""
+        self.stop_accepting()
+        self._connections.close(grace_seconds)
+
+
+@final
+class TcpConnections:
+    """The connections of one listener, and the handler that each is given to."""
+
+    def __init__(self, handle: Callable[[Socket, Address], None], most: int) -> None:
+        self._most = most
+        self.sockets: dict[hub_socket.socket, gevent.Greenlet | None] = {}
+        self._handle = handle
+
+    @switches
+    def serve(self, socket: hub_socket.socket, address: Address) -> None:
+        """Runs in a greenlet of its own; the socket is closed by gevent's server afterwards."""
+        if len(self.sockets) > self._most:
+            return  # the handler sheds clients long before; without this the storage could open no file
+        self.sockets[socket] = _current()
+        try:
+            prepare(socket)
+            self._handle(ServedSocket(socket), address)
+        except _PEER_GONE:
+            pass
+        except Exception as error:  # noqa: BLE001  the last resort: one connection's failure must not reach the others
+            _log.error("connection from %s failed: %s: %s", address, type(error).__name__, error, exc_info=error)
+        finally:
+            self.sockets.pop(socket, None)
+
+    @switches
+    def close(self, grace_seconds: float) -> None:
+        for socket in list(self.sockets):
+            # The handler reads what has arrived, answers it, then sees the end: nothing is cut in the middle.
+            _end_of_input(socket)
+        handlers = [handler for handler in self.sockets.values() if handler is not None]
+        gevent.joinall(handlers, timeout=grace_seconds)
+        gevent.killall([handler for handler in handlers if not handler.ready()])
+
+
+class AcceptRetryingServer(StreamServer):
+    """Waits where the operating system has no file descriptor for a new connection; gevent's own would print a trace
+    each time."""
+
+    max_accept = 2
+    """Connections that are taken before those that are open have a turn. With gevent's own 100 whoever opens thousands
+    at once keeps the others waiting for 20 ms each time."""
+    _warned = -math.inf
+
+    def do_read(self) -> tuple[hub_socket.socket, Address] | None:
+        try:
+            return super().do_read()
+        except OSError as error:
+            if error.errno not in _EXHAUSTED:
+                raise
+            now = time.monotonic()
+            if now - self._warned > _WARN_SECONDS:
+                self._warned = now
+                _log.error("a client cannot be accepted: %s; trying again until others have left", error.strerror)
+            self.stop_accepting()
+            self._timer = self.loop.timer(_ACCEPT_AGAIN_SECONDS)
+            self._timer.start(self._start_accepting_if_started)
+            return None
+
+
+@switches
+def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> TcpListener:
+    """Listens at once, and runs `handle` as a task for each connection, whose socket is closed when that returns.
+
+    Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
+    Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
+    """
+    capacity = capacity_of(raise_descriptors())
+    connections = TcpConnections(handle, capacity + 16)
+    server = AcceptRetryingServer(listen(host, port, backlog), connections.serve)
+    server.start()
+    return TcpListener(host, server, connections, capacity)
+
+
+def capacity_of(descriptors: int) -> int:
+    """Connections that a process may hold which may have so many files and connections open: the rest is for files."""
+    return descriptors - max(64, descriptors // 4)
+
+
+def descriptors_for(connections: int) -> int:
+    """The fewest of which capacity_of() is `connections`."""
+    return max(connections + 64, 4 * (connections - 1) // 3 + 1)
+
+
+@switches
+def connect(host: str, port: int, timeout_seconds: float) -> Socket:
+    """*Switches.* A connected socket without a timeout. Unavailable when nobody answers there in time."""
+    try:
+        socket = hub_socket.create_connection((host, port), timeout_seconds)
+    except OSError as error:
+        raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror or error}") from error
+    socket.settimeout(None)
+    prepare(socket)
+    return socket
+
+
+def is_quiet(socket: Socket) -> bool:
+    """Whether nothing has arrived: neither bytes nor the peer's end. Does not switch."""
+    poll = select.poll()
+    poll.register(socket.fileno(), select.POLLIN)
+    return not poll.poll(0)
+
+
+def prepare(socket: standard_socket.socket) -> None:
+    """The options every connection needs; one within this machine, over Unix sockets, needs none."""
+    if socket.family == standard_socket.AF_UNIX:
+        return
+    socket.setsockopt(standard_socket.IPPROTO_TCP, standard_socket.TCP_NODELAY, 1)
+    socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE, 1)
+
+
+@switches
+def listen(host: str, port: int, backlog: int) -> hub_socket.socket:
+    """A listening socket. gevent's servers would make one too, but leave it open where that fails."""
+    try:
+        family, kind, protocol, _, address = hub_socket.getaddrinfo(
+            host, port, type=standard_socket.SOCK_STREAM, flags=standard_socket.AI_PASSIVE
+        )[0]
+        socket = hub_socket.socket(family, kind, protocol)
+        try:
+            # A port in TIME_WAIT after a restart may be taken; one that another process listens on may not.
+            socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_REUSEADDR, 1)
+            socket.bind(address)
+            socket.listen(backlog)
+        except OSError:
+            socket.close()
+            raise
+    except OSError as error:
+        raise _listen_error(error, host, port) from error
+    return socket
+
+
+def _listen_error(error: OSError, host: str, port: int) -> HbtableError:
+    """The error for a port that cannot be listened on, with the way out."""
+    if error.errno == errno.EADDRINUSE:
+        holder = holder_of(port)
+        return Unavailable(
+            f"port {port} on {host} is in use{f' by {holder}' if holder else ''}: stop the server that listens there, "
+            "or choose another port (0 takes any free one)"
+        )
+    if error.errno == errno.EACCES:
+        return InvalidConfiguration(
+            f"port {port} on {host} needs more rights than this process has: take one above 1023"
+        )
+    return InvalidConfiguration(f"cannot listen on {host}:{port}: {error.strerror or error}; is that this machine's?")
+
+
+def raise_descriptors() -> int:
+    """Each connection and each open file takes a descriptor. How many this process may have now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+        except (OSError, ValueError):
+            return soft  # macOS allows less than it says
+    return min(soft, _DESCRIPTORS) if soft != resource.RLIM_INFINITY else _DESCRIPTORS
+
+
+def _end_of_input(socket: standard_socket.socket) -> None:
+    try:
+        socket.shutdown(standard_socket.SHUT_RD)
+    except OSError:
+        pass  # the peer was faster
+
+
+def _current() -> gevent.Greenlet | None:
+    here = gevent.getcurrent()
+    return here if isinstance(here, gevent.Greenlet) else None

@@ -1,0 +1,1 @@
+"""Commands about tables and namespaces: what there is, how it is made, changed and divided."""

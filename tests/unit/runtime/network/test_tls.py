@@ -1,0 +1,292 @@
+"""TLS between two buffers: what a client of the standard library and a served stream say to each other."""
+
+import ssl
+from collections import deque
+from pathlib import Path
+
+import pytest
+
+from hbtable.errors import InvalidConfiguration
+from hbtable.runtime.network.tls import HandshakeFailed, ServerTls, TlsOptions, TlsStream
+from tests.harness.certificates import CA, FOLDER, put_certificate
+
+
+class Wire:
+    """The client's end of a TLS connection, and the carrier that the server's end reads and writes. Bytes go to the
+    server in pieces of `piece` bytes."""
+
+    def __init__(self, piece: int = 1 << 20, certificate: str = "", version: ssl.TLSVersion | None = None) -> None:
+        context = ssl.create_default_context(cafile=CA)
+        if version is not None:
+            context.minimum_version = context.maximum_version = version
+        if certificate:
+            context.load_cert_chain(FOLDER / f"{certificate}.pem", FOLDER / f"{certificate}.key")
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.client = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+        self.piece = piece
+        self.left: deque[bytes] = deque()
+        self.greets = True
+        self.closed = False
+        self.ended = False
+        self.failure: ssl.SSLError | None = None
+
+    def recv(self, most: int, /) -> bytes:
+        if self.greets:
+            self._greet()
+        self._collect()
+        return self.left.popleft() if self.left else b""
+
+    def sendall(self, data: bytes, /) -> None:
+        self.incoming.write(data)
+
+    def settimeout(self, seconds: float | None, /) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
+
+    def say(self, data: bytes) -> None:
+        """The client's plain bytes."""
+        self.client.write(data)
+        self._collect()
+
+    def heard(self) -> bytes:
+        """What the client reads."""
+        data = b""
+        try:
+            while piece := self.client.read(1 << 20):
+                data += piece
+            self.ended = True
+        except ssl.SSLWantReadError:
+            pass
+        return data
+
+    def _greet(self) -> None:
+        try:
+            self.client.do_handshake()
+            self.greets = False
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            self.failure, self.greets = error, False
+
+    def _collect(self) -> None:
+        data = self.outgoing.read()
+        self.left += (data[first : first + self.piece] for first in range(0, len(data), self.piece))
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> ServerTls:
+    return ServerTls(TlsOptions(*put_certificate("server", tmp_path)))
+
+
+def greeted(tls: ServerTls, wire: Wire) -> TlsStream:
+    stream = tls.over(wire, b"")
+    stream.handshake(lambda: True)
+    wire.recv(0)
+    return stream
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_bytes_pass_in_both_directions(tls: ServerTls, piece: int, version: ssl.TLSVersion) -> None:
+    wire = Wire(piece, version=version)
+    stream = greeted(tls, wire)
+    said = bytes(range(256)) * (4 if piece == 1 else 300)
+    wire.say(said)
+    got = b""
+    while len(got) < len(said):
+        got += stream.recv(1 << 16)
+    assert got == said
+    stream.sendall(said)
+    assert wire.heard() == said
+
+
+@pytest.mark.parametrize("size", [0, 1, 16383, 16384, 16385, 262_144, 262_145])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_answers_of_all_sizes_are_whole(tls: ServerTls, size: int, version: ssl.TLSVersion) -> None:
+    wire = Wire(version=version)
+    stream = greeted(tls, wire)
+    for said in ((bytes(range(251)) * (size // 251 + 1))[:size], b"next"):
+        stream.sendall(said)
+        assert wire.heard() == said
+
+
+def test_openssl_is_asked_for_nothing_that_has_not_arrived(tls: ServerTls) -> None:
+    """Its answer to that is an exception, which costs as much as reading a call."""
+    wire = Wire()
+    stream = greeted(tls, wire)
+    inner, asked = stream._tls, []
+
+    class Counted:
+        def read(self, most: int) -> bytes:
+            asked.append(most)
+            return inner.read(most)
+
+        def pending(self) -> int:
+            return inner.pending()
+
+    stream._tls = Counted()  # type: ignore[assignment]
+    for number in range(5):
+        wire.say(b"call %d" % number)
+        assert stream.recv(1 << 16) == b"call %d" % number
+    assert len(asked) == 5
+
+
+def test_what_was_read_before_the_handshake_is_its_beginning(tls: ServerTls) -> None:
+    wire = Wire(piece=5)
+    stream = tls.over(wire, wire.recv(5))
+    stream.handshake(lambda: True)
+    wire.recv(0)
+    stream.sendall(b"well")
+    assert wire.heard() == b"well"
+
+
+def test_several_records_that_have_arrived_are_one_read_and_no_more_than_asked_for(tls: ServerTls) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    for part in (b"ab", b"cd", b"ef"):
+        wire.say(part)
+    wire.left = deque([b"".join(wire.left)])
+    assert stream.recv(5) == b"abcde"
+    assert stream.recv(5) == b"f"
+
+
+def test_a_large_answer_is_not_held_twice(tls: ServerTls) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    pieces: list[int] = []
+    send = wire.sendall
+
+    def counted(data: bytes) -> None:
+        pieces.append(len(data))
+        send(data)
+
+    wire.sendall = counted  # type: ignore[method-assign]
+    stream.sendall(b"v" * (4 << 20))
+    assert max(pieces) < 300_000
+    assert len(wire.heard()) == 4 << 20
+
+
+def test_the_end_is_said(tls: ServerTls) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    stream.close()
+    stream.close()
+    wire.heard()
+    assert (wire.ended, wire.closed) == (True, True)
+
+
+def test_the_clients_end_is_an_end(tls: ServerTls) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    wire.say(b"last")
+    with pytest.raises(ssl.SSLWantReadError):
+        wire.client.unwrap()
+    assert stream.recv(100) == b"last"
+    assert stream.recv(100) == b""
+    assert stream.recv(100) == b""
+
+
+def test_a_client_that_just_leaves(tls: ServerTls) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    assert stream.recv(100) == b""
+    silent = Wire()
+    silent.greets = False
+    with pytest.raises(HandshakeFailed, match="left in the middle"):
+        tls.over(silent, b"").handshake(lambda: True)
+
+
+def test_a_handshake_that_takes_too_long(tls: ServerTls) -> None:
+    looks = iter([True, True, False])
+    with pytest.raises(HandshakeFailed, match="took too long"):
+        tls.over(Wire(piece=3), b"").handshake(lambda: next(looks))
+
+
+def test_garbage_is_no_handshake(tls: ServerTls) -> None:
+    wire = Wire()
+    with pytest.raises(HandshakeFailed):
+        tls.over(wire, b"\x16\x03\x01\x00\x05hello").handshake(lambda: True)
+    assert wire.incoming.pending, "the alert that tells the client"
+
+
+def test_a_flipped_byte_is_an_error_of_the_stream(tls: ServerTls) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    wire.say(b"hello")
+    record = bytearray(wire.left.pop())
+    record[-1] ^= 1
+    wire.left.append(bytes(record))
+    with pytest.raises(OSError, match="BAD_RECORD_MAC"):
+        stream.recv(100)
+
+
+def test_old_versions_are_refused(tls: ServerTls) -> None:
+    hello = b"\x03\x02" + bytes(32) + b"\0" + b"\0\x04\xc0\x14\0\x35" + b"\x01\0"  # of TLS 1.1
+    message = b"\x01" + len(hello).to_bytes(3, "big") + hello
+    wire = Wire()
+    with pytest.raises(HandshakeFailed, match=r"no TLS from 1\.2 on"):
+        tls.over(wire, b"\x16\x03\x01" + len(message).to_bytes(2, "big") + message).handshake(lambda: True)
+    assert wire.incoming.read()[:3] == b"\x15\x03\x02", "an alert"
+
+
+@pytest.mark.parametrize(
+    ("shown", "reason"), [("", "demands one"), ("client", ""), ("stranger", "not of tls.client_ca")]
+)
+def test_clients_show_certificates(tmp_path: Path, shown: str, reason: str) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    ca = CA
+    if shown == "stranger":  # whoever signed it, it was not this one
+        shown, ca = "client", certificate
+    tls = ServerTls(TlsOptions(certificate, key, ca, required=True))
+    wire = Wire(certificate=shown)
+    if not reason:
+        greeted(tls, wire)
+        return
+    with pytest.raises(HandshakeFailed, match=reason):
+        greeted(tls, wire)
+
+
+def test_files_are_read_again_and_kept_when_they_are_of_no_use(tmp_path: Path) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    tls = ServerTls(TlsOptions(certificate, key))
+    before = Wire()
+    stream = greeted(tls, before)
+    put_certificate("renewed", tmp_path)
+    tls.reload()
+    Path(key).write_text("nothing")
+    with pytest.raises(InvalidConfiguration, match="cannot be used"):
+        tls.reload()
+    after = Wire()
+    greeted(tls, after)
+    assert "renewed" in str(after.client.getpeercert())
+    stream.sendall(b"still there")
+    assert before.heard() == b"still there"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"required": True}, "need tls.certificate"),
+        ({"certificate": "c", "client_ca": "ca"}, "needs tls.required"),
+    ],
+)
+def test_options_that_leave_a_door_open(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=said):
+        TlsOptions(**options)  # type: ignore[arg-type]
+
+
+def test_keys_that_cannot_be_used(tmp_path: Path) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    with pytest.raises(InvalidConfiguration, match="No such file"):
+        ServerTls(TlsOptions(certificate, str(tmp_path / "none")))
+    Path(key).chmod(0o644)
+    with pytest.raises(InvalidConfiguration, match=r"mode 0644.*chmod 600"):
+        ServerTls(TlsOptions(certificate, key))
+    Path(key).chmod(0o600)
+    Path(key).write_bytes((FOLDER / "locked.key").read_bytes())
+    with pytest.raises(InvalidConfiguration, match="has a passphrase"):
+        ServerTls(TlsOptions(certificate, key))
+    Path(key).write_bytes((FOLDER / "renewed.key").read_bytes())
+    with pytest.raises(InvalidConfiguration, match="key values mismatch"):
+        ServerTls(TlsOptions(certificate, key))
