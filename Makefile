@@ -13,20 +13,26 @@
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
 #   make bench-servers  several server processes of one folder beside one
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
-#   make flights | transfer | crash | crash-points | damage | damaged-lives | sim | cluster-sim | fuzz | hostile | overload | handshakes | patterns | filter-fuzz | soak | wide-rows     the long campaigns in full; each prints its seed
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
+#
+# The long campaigns in full; each prints its seed:
+#   make crash | crash-points | damage | damaged-lives
+#   make sim | cluster-sim
+#   make fuzz | patterns | filter-fuzz
+#   make hostile | overload | handshakes | soak | wide-rows
+#   make flights | transfer
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems bench bench-hbase bench-servers bench-scale interfaces flights transfer crash crash-points damage damaged-lives memory sim cluster-sim fuzz hostile overload handshakes patterns filter-fuzz difffuzz soak wide-rows manual format clean
-
+.PHONY: run
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
 
+.PHONY: native
 native: $(VENV)/.native
 
 # Tests start Python thousands of times. Where the environment says to write no bytecode (images of containers do), each
@@ -46,15 +52,18 @@ verify: export PYTHONHASHSEED = $(SEED)
 # The tiers (docs/testing.md). One process for each processor; ARGS="-n 0" for one test after the other, in this process.
 PARALLEL := -n auto --dist worksteal
 
+.PHONY: test-quick
 test-quick: $(VENV)/.test
 	$(BIN)/pytest $(PARALLEL) -m "not integration and not slow and not verify" $(ARGS)
 
+.PHONY: test
 test: $(VENV)/.test
 	$(BIN)/pytest $(PARALLEL) -m "not verify and not alone" $(ARGS)
 
 # Each part prints pytest's summary line, then here how long it took.
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
 
+.PHONY: verify
 verify: $(VENV)/.test
 	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
 	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
@@ -64,16 +73,20 @@ verify: $(VENV)/.test
 	@$(call TIMED,$(MAKE) manual,make manual)
 
 # Warnings are errors: links that lead nowhere, docstrings that are no text.
+.PHONY: manual
 manual: $(VENV)/.manual
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/manual
 	@echo "the manual is build/manual/index.html"
 
+.PHONY: long-tests
 long-tests: $(VENV)/.test
 	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests
 
+.PHONY: other-systems
 other-systems: $(VENV)/.test
 	.ci/side-by-side .ci/newest-python .ci/bare-debian
 
+.PHONY: check
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -81,17 +94,21 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports --config setup.cfg
 
 # thrift/*.thrift: the services as hbtable/rpc/services.py declares them
+.PHONY: interfaces
 interfaces: $(VENV)/.test
 	$(BIN)/python -m tests.harness.interface_files
 
+.PHONY: format
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: compat
 compat: $(VENV)/.test
 	@$(BIN)/python -m tests.harness.languages
 	$(BIN)/pytest $(if $(HBTABLE_COMPAT_SERVER),,$(PARALLEL)) compat-tests $(ARGS)
 
+.PHONY: cluster-test
 cluster-test: $(VENV)/.test
 ifdef ARGS
 	$(INSTALL_HDFS)
@@ -104,83 +121,108 @@ endif
 INSTALL_HDFS = @if command -v java >/dev/null && command -v mvn >/dev/null; then compat-tests/servers/real-hdfs install; fi
 
 # They wait half of the time, so more of them run at once than there are processors: each process has servers of its own.
+.PHONY: cluster-test-waiting
 cluster-test-waiting: $(VENV)/.test
 	$(INSTALL_HDFS)
 	$(BIN)/pytest -n 4 --dist worksteal -m "not alone" cluster-tests
 
 # Those that measure use a seventh of a processor, and have nothing but each other beside them.
+.PHONY: cluster-test-alone
 cluster-test-alone: $(VENV)/.test
 	$(INSTALL_HDFS)
 	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
 
+.PHONY: bench
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)
 	$(BIN)/python -m tests.bench.bench_start
 
+.PHONY: bench-hbase
 bench-hbase: $(VENV)/.test
 	$(BIN)/python -m tests.bench.beside_hbase $(ARGS)
 
+.PHONY: bench-servers
 bench-servers: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_servers $(ARGS)
 
+.PHONY: bench-scale
 bench-scale: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_scale $(ARGS)
 
+.PHONY: flights
 flights: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.flights $(ARGS)
 
+.PHONY: transfer
 transfer: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.transfer $(ARGS)
 
+.PHONY: crash
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.kill_nine --rounds 50 --seed $(SEED) $(ARGS)
 	$(BIN)/python -m tests.campaigns.kill_servers --rounds 50 --seed $(SEED) $(ARGS)
 
+.PHONY: crash-points
 crash-points: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.crash_points --seed $(SEED) $(ARGS)
 
+.PHONY: damage
 damage: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.damage --seed $(SEED) $(ARGS)
 
+.PHONY: damaged-lives
 damaged-lives: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.damaged_lives --seeds 1000 --seed $(SEED) $(ARGS)
 
+.PHONY: memory
 memory: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.memory $(ARGS)
 
+.PHONY: sim
 sim: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.simulation --schedules 200 --seed $(SEED) $(ARGS)
 
+.PHONY: cluster-sim
 cluster-sim: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.cluster_simulation --seeds 2000 --seed $(SEED) $(ARGS)
 
+.PHONY: patterns
 patterns: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.java_patterns --seed $(SEED) $(ARGS)
 
+.PHONY: filter-fuzz
 filter-fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.filter_fuzz --seed $(SEED) $(ARGS)
 
+.PHONY: difffuzz
 difffuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.difffuzz --seed $(SEED) $(ARGS)
 
+.PHONY: fuzz
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.fuzz --messages 1000000 --seed $(SEED) $(ARGS)
 
+.PHONY: hostile
 hostile: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.hostile --seed $(SEED) $(ARGS)
 
+.PHONY: overload
 overload: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.overload --seed $(SEED) $(ARGS)
 
+.PHONY: handshakes
 handshakes: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.handshakes $(ARGS)
 
+.PHONY: wide-rows
 wide-rows: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.wide_rows $(ARGS)
 
+.PHONY: soak
 soak: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.soak --seed $(SEED) $(ARGS)
 
+.PHONY: clean
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
