@@ -78,8 +78,7 @@ def settled_chain(
     last = end.segment.number if end is not None else 0
     for number in (number for number in sorted(lengths) if number > last and headers[number] is None):
         if lengths[number]:
-            what = f"{segment_path(folder, number)}, {lengths[number]} bytes: too short for a segment's header, dropped"
-            tell(logging.WARNING, what)
+            tell(*_dropped_header(segment_path(folder, number), lengths[number], limit))
     if end is None:
         return []
     if end.level:
@@ -185,6 +184,13 @@ def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pau
             later = next_group(buffer, later.end, segment.seed)
         level, dropped = _dropped(segment.path, buffer, offset, behind, ended)
     return _End(segment._replace(end=offset, last_lsn=lsn), header, watermark, oldest, level, dropped)
+
+
+def _dropped_header(path: str, length: int, full: int) -> tuple[int, str]:
+    """Of a segment that holds no group. A crash while its header is written leaves a part of one."""
+    if length < full:
+        return logging.INFO, f"{path}, {length} bytes: too short for a segment's header, dropped"
+    return logging.WARNING, f"{path}, {length} bytes: a damaged segment's header with nothing behind it was dropped"
 
 
 def _dropped(path: str, buffer: bytes, offset: int, behind: int, ended: bool) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from hbtable.commitlog.recovery.reading import log_segments, read_log
 from hbtable.commitlog.segments.high_water import high_water_path, read_high_water
+from hbtable.commitlog.segments.segment import header_bytes, incarnation_of
 from hbtable.errors import Corruption, Unavailable
 from hbtable.fs.memory_disk import MemoryContent
 from tests.harness.planted_bugs import is_found
@@ -144,18 +145,26 @@ def test_a_last_segment_without_a_whole_header_is_fine(bench) -> None:
         assert bench.run(bench.written) == whole
 
 
-def test_bytes_that_are_too_short_for_a_header_are_told(bench) -> None:
+def test_a_header_without_groups_is_told_and_with_a_warning_when_it_has_its_full_length(bench) -> None:
+    """A crash while a header is written leaves a part of it, which is no reason for a warning."""
     _write(bench, segment_bytes=150)
     path = f"{bench.folder}/{len(bench.segments()) + 1:010d}.log"
-    for content, expected in ((b"", []), (b"BtLo", [f"{path}, 4 bytes: too short for a segment's header, dropped"])):
+    full = header_bytes(incarnation_of(bench.folder))
+    damaged = f"{path}, {full} bytes: a damaged segment's header with nothing behind it was dropped"
+    for content, expected in (
+        (b"", []),
+        (b"BtLo", [(logging.INFO, f"{path}, 4 bytes: too short for a segment's header, dropped")]),
+        (bytes(full - 1), [(logging.INFO, f"{path}, {full - 1} bytes: too short for a segment's header, dropped")]),
+        (bytes(full), [(logging.WARNING, damaged)]),
+    ):
         bench.memory.disk.files[path] = type(bench.memory.disk.files[f"{bench.folder}/0000000001.log"])(content, 0, 0)
-        told: list[str] = []
+        told: list[tuple[int, str]] = []
 
-        def read(told: list[str] = told) -> None:
-            log_segments(bench.memory, bench.folder, tell=lambda _, one: told.append(one))
+        def read(told: list[tuple[int, str]] = told) -> None:
+            log_segments(bench.memory, bench.folder, tell=lambda *one: told.append(one))
 
         bench.run(read)
-        assert [what.split(";")[0] for what in told] == expected
+        assert [(level, what.split(";")[0]) for level, what in told] == expected
 
 
 def test_a_damaged_header_with_groups_behind_it_is_corruption(bench) -> None:
