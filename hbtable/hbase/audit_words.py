@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from hbtable.hbase.admin.structs import AdminGrant, AdminTable
+from hbtable.hbase.codec.missing import Missing
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TNamespaceDescriptor, TTableDescriptor
 from hbtable.hbase.codec.thrift2_structs import TTableName as TableName
 from hbtable.hbase.codec.thrift_structs import AccessControlEntity
@@ -27,7 +28,9 @@ def about(words: Words, method: str, arguments: Iterable[object]) -> About:
     given = words.get(method, ())
     for place, argument in enumerate(arguments):
         word = given[place] if place < len(given) else f"argument {place + 1}"
-        if argument is not None:
+        if type(argument) is Missing:
+            found[f"argument {place + 1}"] = f"{argument.struct} without {argument.field}"
+        elif argument is not None:
             found |= word(argument) if callable(word) else {word: shown(argument)}
     return found
 
@@ -81,7 +84,7 @@ def _named(name: TableName) -> About:
 
 
 def _families(families: Iterable[Any] | None) -> About:
-    return {"families": shown([family.name for family in families or ()])}
+    return {"families": shown([getattr(family, "name", None) for family in families or ()])}
 
 
 def _family(family: TColumnFamilyDescriptor) -> About:

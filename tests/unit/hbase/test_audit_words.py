@@ -102,6 +102,39 @@ def test_a_line_loses_nothing_that_a_call_names(method: ThriftMethod, words: Wor
     assert [name for name in filling.named if name not in parts] == []
 
 
+class Lacking(Filling):
+    """Leaves the field out that is made as number `lacks`."""
+
+    def __init__(self, lacks: int) -> None:
+        super().__init__()
+        self._left = lacks
+
+    def value(self, shape: ValueType, name: str) -> Any:
+        self._left -= 1
+        return None if self._left == -1 else super().value(shape, name)
+
+    @property
+    def is_done(self) -> bool:
+        """There was no such field."""
+        return self._left >= 0
+
+
+@pytest.mark.parametrize(("method", "words", "service"), HEARD)
+def test_a_call_that_lacks_a_field_leaves_a_line_as_well(method: ThriftMethod, words: Words, service: Any) -> None:
+    """What is missing of a struct is refused by the call, which the audit must not keep from saying so."""
+    names = argument_names(method, service)
+    method.call = lambda *_: None
+    lines = list[str]()
+    AuditTrail(lines.append, lambda: 0).watch([method], words)
+    for lacks in itertools.count():
+        filling = Lacking(lacks)
+        values = [filling.value(field.shape, name) for field, name in zip(method.layout.fields, names, strict=True)]
+        if filling.is_done:
+            break
+        method.call(*values)
+        assert len(lines) == lacks + 1
+
+
 @pytest.mark.parametrize(("method", "words", "service"), HEARD)
 def test_every_argument_has_a_word(method: ThriftMethod, words: Words, service: Any) -> None:
     assert len(words[method.name]) == len(argument_names(method, service))
