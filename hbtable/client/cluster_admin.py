@@ -1,11 +1,11 @@
 """Operators' calls to tablet servers: compactions, caches, logs; and the tables and tablets that there are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import final
 
 from hbtable.errors import HbtableError, StaleLocation, Unavailable, UnsupportedFormat
-from hbtable.metadata import layout
+from hbtable.metadata import layout, listing
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.tablet_history import events_of, tablet_at
 from hbtable.metadata.tiling import standing
@@ -59,6 +59,16 @@ class ClusterAdmin:
     def tablet_events(self, record: TabletRecord) -> list[TabletEvent]:
         """In the order in which they happened. A single server keeps none."""
         return events_of(self._catalog.calls, record.table_id, record.tablet_id)
+
+    @switches
+    def tables_from(self, name: bytes, page_rows: int) -> Iterator[tuple[TableRecord, int]]:
+        """As metadata.listing has them."""
+        return listing.tables_from(self._catalog.calls, name, page_rows)
+
+    @switches
+    def tablets_from(self, table_id: int, row: bytes, page_rows: int) -> Iterator[tuple[TabletRecord, int]]:
+        """As metadata.listing has them."""
+        return listing.tablets_from(self._catalog.calls, table_id, row, page_rows)
 
     # ---------------------------------------------------------------- tablet servers
 

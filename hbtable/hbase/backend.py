@@ -10,10 +10,12 @@ from typing import final
 from hbtable.access.data_checks import DataChecks
 from hbtable.client.table_calls import NamedScanningAhead, ScanningAhead
 from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.meta.layout import META
 from hbtable.hbase.permissions.guarded_table import GuardedTable
 from hbtable.model import names
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import Columns
+from hbtable.model.table import TableRecord
 from hbtable.switches import switches
 
 Address = Callable[[str], tuple[bytes, int]]
@@ -28,18 +30,30 @@ OpenTable = Callable[[bytes], NamedScanningAhead]
 class TableBackend:
     """Tables by whatever form of the name a client sends."""
 
-    __slots__ = ("_checks", "_open_table")
+    __slots__ = ("_checks", "_meta", "_open_table")
 
-    def __init__(self, open_table: OpenTable, checks: DataChecks | None = None) -> None:
-        """Without `checks` everybody may do everything."""
+    def __init__(
+        self, open_table: OpenTable, checks: DataChecks | None = None, meta: NamedScanningAhead | None = None
+    ) -> None:
+        """Without `checks` everybody may do everything. `meta`: hbase:meta, which everybody may read."""
         self._open_table = open_table
         self._checks = checks
+        self._meta = meta
 
     def named(self, name: bytes | None) -> ScanningAhead:
         if name is None:
             raise BadArgument("the call has no table name")
+        if name == META and self._meta is not None:
+            return self._meta
         table = self._open_table(name)
         return table if self._checks is None else GuardedTable(table, self._checks)
+
+    @switches
+    def record(self, name: bytes) -> TableRecord:
+        """As METADATA has it now. `name` is canonical. TableNotFound."""
+        if name == META and self._meta is not None:
+            return self._meta.record()
+        return self._open_table(name).record()
 
     def canonical(self, name: bytes | None) -> bytes:
         """For administration: the one spelling by which tables are known."""
@@ -91,4 +105,6 @@ class TableBackend:
             guarded.check_counters(columns)
 
     def _guarded(self, name: bytes) -> GuardedTable | None:
-        return None if self._checks is None else GuardedTable(self._open_table(name), self._checks)
+        if self._checks is None or (name == META and self._meta is not None):
+            return None
+        return GuardedTable(self._open_table(name), self._checks)

@@ -39,6 +39,8 @@ from hbtable.hbase.codec.large_answers import paced
 from hbtable.hbase.codec.wires import Wire, wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.meta.meta_rows import MetaRows
+from hbtable.hbase.meta.meta_table import MetaTable
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.relay import Relay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
@@ -159,6 +161,7 @@ class ThriftGateway:
             ScannerOptions(options.scanner_idle_seconds, options.scanner_memory_bytes),
             security.foreign_scanner,
         )
+        self._meta = None if cluster is None else MetaTable(runtime, partial(MetaRows, cluster, identity.address))
         interface = ThriftInterface()
         self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)
         self._context = ConnectionContext(
@@ -193,7 +196,7 @@ class ThriftGateway:
 
         scanner_calls = ScannerCalls(
             tables,
-            admin.record,
+            tables.record,
             self.scanners,
             partial(parse_filter, pause=pause),
             options.answer_bytes,
@@ -211,7 +214,7 @@ class ThriftGateway:
         )
         parts = (
             ReadCalls(tables, options.answer_bytes, pause),
-            WriteCalls(tables, _families(admin, tables), options.cell_bytes, pause),
+            WriteCalls(tables, _families(tables), options.cell_bytes, pause),
             scanner_calls,
             table_calls,
         )
@@ -232,7 +235,7 @@ class ThriftGateway:
         options, pause = self._options, self._context.pause
         parts = (
             Thrift2ReadCalls(tables, options.answer_bytes, pause),
-            Thrift2WriteCalls(tables, _families(admin, tables), options.cell_bytes, options.answer_bytes, pause),
+            Thrift2WriteCalls(tables, _families(tables), options.cell_bytes, options.answer_bytes, pause),
             Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
             Thrift2TableCalls(
                 tables, admin, cluster, ServerNames(cluster, identity.address), table_calls, self._runtime
@@ -257,7 +260,7 @@ class ThriftGateway:
         bind_admin(interface, parts, self._guard)
 
     def _backend(self, open_table: OpenTable) -> TableBackend:
-        return TableBackend(open_table, None if self._guard is None else self._guard.data)
+        return TableBackend(open_table, None if self._guard is None else self._guard.data, self._meta)
 
     def administers(self, user: User) -> bool:
         """Whether he may administer everything. Does not switch."""
@@ -339,12 +342,12 @@ class ThriftGateway:
             self._context.budget.drop_kept()  # of clients that pause, or went away without a word
 
 
-def _families(admin: Admin, tables: TableBackend) -> Callable[[bytes], list[bytes]]:
+def _families(tables: TableBackend) -> Callable[[bytes], list[bytes]]:
     """A function that gives the families of a table by its canonical name, to whoever may delete whole rows of it."""
 
     @switches
     def families(name: bytes) -> list[bytes]:
-        found = list(admin.record(name).schema.families)
+        found = list(tables.record(name).schema.families)
         tables.check_whole_rows(name, found)
         return found
 

@@ -32,7 +32,7 @@ class AdminTableCalls:
 
     @switches
     def adminTable(self, name: bytes | None) -> AdminTable:
-        return _table(self._cluster.admin.record(self._tables.canonical(name)))
+        return _table(self._tables.record(self._tables.canonical(name)))
 
     @switches
     def adminCreateTable(self, table: AdminTable | None, split_rows: Sequence[bytes] | None) -> None:

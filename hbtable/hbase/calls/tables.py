@@ -15,6 +15,7 @@ from hbtable.hbase.backend import Address, TableBackend
 from hbtable.hbase.codec.thrift_structs import AccessControlEntity, ColumnDescriptor
 from hbtable.hbase.conversion import family_schemas, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
+from hbtable.hbase.meta.layout import META, META_REGION, META_REGION_ID
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.regions import Region, at_or_before, region, region_name, table_of_region
 from hbtable.model import names
@@ -68,12 +69,12 @@ class TableAdminCalls:
 
     @switches
     def getColumnDescriptors(self, table: bytes | None) -> dict[bytes, FamilySchema]:
-        families = families_as_done(self._admin.record(self._tables.canonical(table)).schema)
+        families = families_as_done(self._tables.record(self._tables.canonical(table)).schema)
         return {name + b":": families[name] for name in sorted(families)}
 
     @switches
     def isTableEnabled(self, table: bytes | None) -> bool:
-        return self._admin.record(self._tables.canonical(table)).state in _ENABLED
+        return self._tables.record(self._tables.canonical(table)).state in _ENABLED
 
     @switches
     def enableTable(self, table: bytes | None) -> None:
@@ -111,6 +112,8 @@ class TableAdminCalls:
     @switches
     def getTableRegions(self, table: bytes | None) -> list[Region]:
         name = self._tables.canonical(table)
+        if name == META:
+            return [Region(b"", b"", META_REGION_ID, META_REGION, *self._address(""))]
         try:
             # HBase shows where tablets of a disabled table were last; clients take the fields for granted.
             return [region(name, tablet, self._address, True) for tablet in self._admin.tablets(name)]

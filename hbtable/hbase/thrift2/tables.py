@@ -90,7 +90,7 @@ class Thrift2TableCalls:
 
     @switches
     def isTableEnabled(self, name: TTableName) -> bool:
-        return self._admin.record(table_name(name)).state in _ENABLED
+        return self._tables.record(table_name(name)).state in _ENABLED
 
     @switches
     def isTableDisabled(self, name: TTableName) -> bool:
@@ -115,7 +115,7 @@ class Thrift2TableCalls:
 
     @switches
     def getTableDescriptor(self, name: TTableName) -> TTableDescriptor:
-        return described(self._admin.record(table_name(name)).schema)
+        return described(self._tables.record(table_name(name)).schema)
 
     @switches
     def getTableDescriptors(self, wanted: Sequence[TTableName]) -> list[TTableDescriptor]:

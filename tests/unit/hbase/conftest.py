@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -95,6 +96,7 @@ class FakeTable:
         self.ahead: list[ScanRequest] = []
         self.enabled = True
         self.fail: Exception | None = None
+        self.record: Callable[[], TableRecord]
 
     def _check(self) -> None:
         if self.fail is not None:
@@ -178,9 +180,13 @@ class FakeCluster:
         name = names.parse(name)
         if name in self.made:
             return self.made[name]
-        missing = FakeTable([])
+        missing = self._named(FakeTable([]), name)
         missing.fail = TableNotFound(name.decode())
         return missing
+
+    def _named(self, table: FakeTable, name: bytes) -> FakeTable:
+        table.record = partial(self.record, name)
+        return table
 
     def _existing(self, name: bytes) -> FakeTable:
         if name not in self.made:
@@ -202,7 +208,7 @@ class FakeCluster:
         ]
 
     def create_table(self, schema: TableSchema) -> None:
-        self.made[schema.name] = FakeTable(list(schema.families))
+        self.made[schema.name] = self._named(FakeTable(list(schema.families)), schema.name)
         self.schemas[schema.name] = schema
 
     def delete_table(self, name: bytes) -> None:
