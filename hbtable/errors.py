@@ -12,6 +12,8 @@ Foreign exceptions (OSError, kazoo's, requests') are translated in the adapter t
 Messages are one clear sentence that names table, row, family or limit, and the way out.
 """
 
+from collections.abc import Iterable
+
 
 class HbtableError(Exception):
     """Root of the tree. `str(error)` is a message fit for a user."""
@@ -26,6 +28,18 @@ def _again(kind: type[HbtableError], arguments: tuple[object, ...], holds: dict[
     error = kind.__new__(kind, *arguments)
     vars(error).update(holds)
     return error
+
+
+def class_names(error: HbtableError) -> list[str]:
+    """The class of the error and its ancestors up to HbtableError, nearest first: what another process is told."""
+    return [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, HbtableError)]
+
+
+def nearest_class(names: Iterable[str]) -> type[HbtableError]:
+    """The first of class_names() that is known here. A class of a newer hbtable becomes its nearest known ancestor:
+    what the receiver does next follows from that one."""
+    known = (globals().get(name) for name in names)
+    return next((kind for kind in known if isinstance(kind, type) and issubclass(kind, HbtableError)), HbtableError)
 
 
 # ---------------------------------------------------------------- the caller's mistake

@@ -3,18 +3,21 @@
  * split, status, namespaces, and reads with time ranges, versions and markers. `hbtable shell` speaks it.
  *
  * It is served on the same port as thrift/hbase.thrift; all its methods begin with "admin", so that no name meets one
- * of HBase's. Errors are the same exceptions: `java.class.Name: one sentence`.
+ * of HBase's. Errors are the same exceptions: `java.class.Name: one sentence`. Their `classes` are the error's class in
+ * hbtable/errors.py and its ancestors, nearest first; without them, as from an older server, the Java class tells less.
  */
 
 namespace py hbtable.admin
 
 exception IOError {
   1: string message,
-  2: bool canRetry
+  2: bool canRetry,
+  100: optional list<string> classes
 }
 
 exception IllegalArgument {
-  1: string message
+  1: string message,
+  100: optional list<string> classes
 }
 
 /** A column family. `attributes` are kept and shown, not obeyed. */

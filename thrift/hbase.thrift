@@ -146,17 +146,21 @@ struct TAccessControlEntity {
 /** Anything but a bad argument. canRetry tells whether the same call may succeed later. */
 exception IOError {
   1: string message,
-  2: bool canRetry
+  2: bool canRetry,
+  /** Not HBase's: hbtable's class of the error and its ancestors, nearest first, for hbtable.connect(). */
+  100: optional list<string> classes
 }
 
 /** The call can never succeed as it stands; also an unknown, closed or expired scanner: "scanner ID is invalid". */
 exception IllegalArgument {
-  1: string message
+  1: string message,
+  100: optional list<string> classes
 }
 
 /** "table name already in use" */
 exception AlreadyExists {
-  1: string message
+  1: string message,
+  100: optional list<string> classes
 }
 
 service Hbase {

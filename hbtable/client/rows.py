@@ -19,7 +19,7 @@ from hbtable.client.columns import cells as cells_of
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of, flag, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
-from hbtable.errors import WrongType
+from hbtable.errors import WrongType, WrongValue
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange, between, prefix_stop
@@ -196,15 +196,19 @@ class Rows:
 
     @switches
     def append(self, row: Key, data: Data[K]) -> dict[bytes, bytes]:
-        """Atomically appends to each column; the new values."""
+        """Atomically appends to each column; the new values. Of no columns it is not sent."""
         values = [(*full(column), bytes_of("the value", value)) for column, value in cells_of(data)]
+        if not values:
+            return {}
         return {column: value for column, _, value in self.table.append(bytes_of("the row", row), values)}
 
     @switches
     def check_and_put(self, row: Key, column: Key, expected: Key | None, data: Data[K]) -> bool:
-        """Puts `data` if the newest value of `column` is `expected` (None: there is none)."""
+        """Puts `data` if the newest value of `column` is `expected` (None: there is none). `data` has a column."""
         key = bytes_of("the row", row)
         operations = [put(name, value, SERVER_TIME) for name, value in cells_of(data)]
+        if not operations:
+            raise WrongValue(f"there is nothing to put into row {shown(key)}: give 'data' a column")
         family, qualifier = full(column)
         value = None if expected is None else bytes_of("the expected value", expected)
         return self.table.check_and_mutate(key, family, qualifier, value, RowMutation(key, operations))

@@ -181,7 +181,7 @@ class GatewayConnection:
         name, _, sequence = head
         method = self._context.methods.get(name)
         if isinstance(error, MessageTooLarge) and method is not None and "io" in method.declares:
-            return dialect.declared(method, sequence, "io", f"{errors.DO_NOT_RETRY}: {error}", False)
+            return dialect.declared(method, sequence, errors.too_large(str(error)))
         return dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error))
 
     @switches
@@ -293,18 +293,18 @@ class GatewayConnection:
             self._context.count(method.name, "MissingField")
             return answer, "MissingField"
         if isinstance(error, HbtableError):
-            field, message, can_retry = errors.declared(error, method.declares)
+            declared = errors.declared(error, method.declares)
             # Not busy: one line says it of the whole connection. Other methods leave their line themselves.
-            if self.busy and message.startswith(DENIED) and method.name in UNHEARD:
+            if self.busy and declared.message.startswith(DENIED) and method.name in UNHEARD:
                 self._context.security.denied(self.client, method.name, str(error))
         else:
             _LOG.exception("%s of %s failed in an unforeseen way", method.name, self.client, exc_info=error)
-            field, message, can_retry = errors.internal(error)
+            declared = errors.internal(error)
         outcome = type(error).__name__
         self._context.count(method.name, outcome)
-        if field in method.declares:
-            return dialect.declared(method, sequence, field, message, can_retry), outcome
-        return dialect.refusal(method.name.encode(), sequence, INTERNAL_ERROR, message), outcome
+        if declared.field in method.declares:
+            return dialect.declared(method, sequence, declared), outcome
+        return dialect.refusal(method.name.encode(), sequence, INTERNAL_ERROR, declared.message), outcome
 
     def _unusual(self, source: MessageInput, wire: Wire, head: Call, method: ThriftMethod | None) -> None:
         """An unknown method, or a message that is no call. HBase has no one-way methods: those are refused, too."""

@@ -9,7 +9,7 @@ from typing import Final
 from hbtable.client import columns as column_names
 from hbtable.errors import NoSuchFamily
 from hbtable.hbase.codec.thrift_structs import ColumnDescriptor
-from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
+from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError, TooLongArgument
 from hbtable.model import names
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.file_settings import NEVER_COMPRESSED
@@ -37,7 +37,7 @@ def check_row(row: bytes | None) -> bytes:
     if not row:
         raise BadArgument("Row length is 0")
     if len(row) > MAX_ROW_BYTES:
-        raise BadArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
+        raise TooLongArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
     return row
 
 

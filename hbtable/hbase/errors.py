@@ -23,6 +23,10 @@ class BadArgument(errors.InvalidRequest):
         self.bare = bare
 
 
+class TooLongArgument(BadArgument, errors.LimitExceeded):
+    """An argument is longer than it may be."""
+
+
 class JavaError(HbtableError):
     """An error whose Java class is known where it is raised."""
 
@@ -37,11 +41,12 @@ NAME_IN_USE: Final = "table name already in use"
 
 
 class Declared(NamedTuple):
-    """An exception as it goes out: `field` is "io", "ia" or "exist"."""
+    """An exception as it goes out: `field` is "io", "ia" or "exist"; `classes` as errors.class_names() has them."""
 
     field: str
     message: str
     can_retry: bool
+    classes: list[str] | None = None
 
 
 _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
@@ -73,6 +78,10 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
 
 def declared(error: HbtableError, declares: dict[str, int]) -> Declared:
     """`declares` are the exceptions of the method (interface.ThriftMethod.declares); every data method has "io"."""
+    return _in_java(error, declares)._replace(classes=errors.class_names(error))
+
+
+def _in_java(error: HbtableError, declares: dict[str, int]) -> Declared:
     if isinstance(error, errors.ScannerNotFound):
         return _illegal(SCANNER_INVALID, declares, bare=True)
     if isinstance(error, errors.TableExists) and "exist" in declares:
@@ -87,6 +96,11 @@ def declared(error: HbtableError, declares: dict[str, int]) -> Declared:
     if isinstance(error, errors.InvalidRequest):
         return _illegal(str(error), declares)
     return Declared("io", f"{PLAIN}: {error}", True)
+
+
+def too_large(message: str) -> Declared:
+    """Of a request that is longer than this port takes."""
+    return Declared("io", f"{DO_NOT_RETRY}: {message}", False, errors.class_names(errors.LimitExceeded()))
 
 
 def internal(error: BaseException) -> Declared:

@@ -39,10 +39,11 @@ _BY_MESSAGE: Final[tuple[tuple[str, str, type[HbtableError]], ...]] = (
 """Class, a part of the message, and the error. Each is told by the server in one place only."""
 
 
-def translated(error: ShellError) -> HbtableError:
-    """Of an unknown class it is HbtableError itself: whoever calls cannot know whether it was carried out."""
+def translated(error: ShellError, changes_nothing: bool = False) -> HbtableError:
+    """`changes_nothing`: the call only reads. Of an unknown class it is HbtableError itself: whoever calls cannot know
+    whether it was carried out."""
     message = str(error)
-    if isinstance(error, BrokenOff):
+    if isinstance(error, BrokenOff) and not changes_nothing:
         return errors.OutcomeUnknown(f"{message}; what was to be changed may have been")
     if isinstance(error, CannotConnect):
         return errors.Unavailable(message)
@@ -50,7 +51,20 @@ def translated(error: ShellError) -> HbtableError:
         return errors.WrongValue(message)
     if not isinstance(error, ServerError):
         return HbtableError(message)
-    for java_class, part, kind in _BY_MESSAGE:
-        if error.java_class == java_class and part in message:
-            return kind(message)
-    return _KINDS.get(error.java_class, HbtableError)(message)
+    return _told(errors.nearest_class(error.classes) if error.classes else HbtableError, error)
+
+
+def _told(kind: type[HbtableError], error: ServerError) -> HbtableError:
+    """An error of this class; where the server did not tell it, as one of an earlier version does not, of that which
+    follows from Java's."""
+    message = str(error)
+    if kind is HbtableError and error.classes[:1] != (HbtableError.__name__,):
+        kind = _KINDS.get(error.java_class, HbtableError)
+        for java_class, part, named in _BY_MESSAGE:
+            if error.java_class == java_class and part in message:
+                kind = named
+    if not issubclass(kind, errors.Corruption):
+        return kind(message)
+    damaged = kind("", -1, message)
+    damaged.args = (message,)  # the server's sentence says which file and which byte
+    return damaged

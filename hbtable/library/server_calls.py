@@ -3,12 +3,21 @@
 import struct
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, final
+from typing import Any, Final, final
 
 from hbtable.errors import WrongType
 from hbtable.library.refusals import translated
 from hbtable.shell.connection import ShellConnection
-from hbtable.shell.errors import ShellError
+from hbtable.shell.errors import BrokenOff, ShellError
+
+READS: Final = frozenset(
+    (
+        *("adminGet", "adminScan", "getRowsWithColumnsTs"),
+        *("adminTable", "adminTablets", "getTableNames", "getTableRegions", "isTableEnabled"),
+        *("adminNamespace", "adminNamespaces"),
+    )
+)
+"""The calls of the library that change nothing, so that they may be repeated. Scans keep nothing at the server."""
 
 
 @final
@@ -39,11 +48,21 @@ class ServerCalls:
             self.connection.close()
 
     def _one(self, method: str, call: Callable[[], Any]) -> Any:
+        changes_nothing = method in READS
         with self._lock:
             try:
-                return call()
+                return self._repeated(call) if changes_nothing else call()
             except ShellError as error:
-                raise translated(error) from error
+                raise translated(error, changes_nothing) from error
             except (TypeError, ValueError, AttributeError, struct.error) as error:
                 self.connection.close()  # half of the request may be in its buffer
                 raise WrongType(f"{method} cannot be told this: {error}") from error
+
+    def _repeated(self, call: Callable[[], Any]) -> Any:
+        """A read whose connection broke is asked once more, over a new one. Not one that was waited for in vain."""
+        try:
+            return call()
+        except BrokenOff as error:
+            if error.timed_out:
+                raise
+            return call()

@@ -81,7 +81,7 @@ class ShellConnection:
         try:
             return getattr(client, method)(*arguments)
         except self._exceptions as error:
-            raise _translated(error) from None
+            raise server_error(error) from None
         except TApplicationException as error:
             raise ServerError("", f"{method}: {error.message}") from None
         except (TDecodeException, OverflowError, UnicodeError) as error:
@@ -92,7 +92,8 @@ class ShellConnection:
             raise
         except (OSError, EOFError, TTransportException) as error:
             self.close()
-            raise BrokenOff(f"{self.host}:{self.port} broke off during {method}: {error}") from None
+            timed_out = isinstance(error, TimeoutError)
+            raise BrokenOff(f"{self.host}:{self.port} broke off during {method}: {error}", timed_out) from None
 
     def _open(self) -> None:
         import thriftpy2
@@ -154,10 +155,11 @@ def _received(value: Any) -> Any:
     return make(*(_received(getattr(value, spec[field][1])) for field in sorted(spec)))
 
 
-def _translated(error: Any) -> ServerError:
-    """`java.class.Name: reason` in two parts."""
+def server_error(error: Any) -> ServerError:
+    """A declared exception: `java.class.Name: reason` in two parts, and hbtable's classes where they are told."""
     message: str = error.message or ""
+    classes: list[str] = error.classes or []
     java_class, colon, reason = message.partition(": ")
     if colon and "." in java_class and " " not in java_class:
-        return ServerError(java_class, reason)
-    return ServerError("", message)
+        return ServerError(java_class, reason, classes=classes)
+    return ServerError("", message, classes=classes)

@@ -3,6 +3,8 @@
 Every one is a ShellError: shown as `Kind: message` on standard error, never as a trace.
 """
 
+from collections.abc import Sequence
+
 
 class ShellError(Exception):
     """An error that the shell shows: `kind` comes in front of the message."""
@@ -77,11 +79,13 @@ class Incomplete(SyntaxMistake):
 
 
 class ServerError(ShellError):
-    """An error that the server answered. `java_class` is the exception's class in HBase, "" when it named none."""
+    """An error that the server answered. `java_class` is the exception's class in HBase, "" when it named none;
+    `classes` is hbtable's class of it and its ancestors, nearest first, () when the server does not tell."""
 
-    def __init__(self, java_class: str, message: str, advice: str = "") -> None:
+    def __init__(self, java_class: str, message: str, advice: str = "", classes: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.java_class = java_class
+        self.classes = tuple(classes)
         self.advice = advice
         if java_class:
             self.kind = f"Unhandled Java exception: {java_class}"
@@ -94,7 +98,11 @@ class CannotConnect(ShellError):
 
 
 class BrokenOff(CannotConnect):
-    """The connection broke during a call, which may have been carried out."""
+    """The connection broke during a call, which may have been carried out. `timed_out`: no answer came in time."""
+
+    def __init__(self, message: str, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
 
 
 class Cancelled(ShellError):

@@ -1,9 +1,10 @@
 """hbtable.connect(): what is its own; that it does what happybase does is in test_library.py."""
 
 import inspect
+import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,9 @@ import happybase
 import pytest
 
 import hbtable
+import hbtable.library
+from hbtable.hbase.audit import UNHEARD
+from hbtable.library.server_calls import READS
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
@@ -89,7 +93,7 @@ def test_a_connection_is_made_again_after_a_close_and_by_the_first_call(server: 
         assert repr(database) == f"<hbtable database at 127.0.0.1:{server.port}>"
 
 
-def test_a_server_that_breaks_off_leaves_the_outcome_unknown(tmp_path: Path) -> None:
+def test_a_server_that_breaks_off_during_a_write_leaves_the_outcome_unknown(tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
         database = stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000))
@@ -103,11 +107,70 @@ def test_a_server_that_breaks_off_leaves_the_outcome_unknown(tmp_path: Path) -> 
         assert table.row(b"r") in ({}, {b"f:a": b"1"})
 
 
+READ_CALLS: dict[str, Callable[[hbtable.Database], object]] = {
+    "row": lambda database: database.table("t").row(b"r"),
+    "rows": lambda database: database.table("t").rows([b"r", b"s"]),
+    "cells": lambda database: database.table("t").cells(b"r", b"f:a"),
+    "scan": lambda database: list(database.table("t").scan()),
+    "families": lambda database: database.table("t").families(),
+    "regions": lambda database: len(database.table("t").regions()),
+    "tables": lambda database: database.tables(),
+    "is_table_enabled": lambda database: database.is_table_enabled("t"),
+    "table_exists": lambda database: database.table_exists("t"),
+    "namespaces": lambda database: database.namespaces(),
+    "namespace": lambda database: database.namespace("default"),
+}
+
+
+def test_reads_go_on_when_the_server_was_started_again(tmp_path: Path) -> None:
+    """Each of them is the first call on a connection that is gone, of which it cannot know."""
+    with ExitStack() as stack:
+        server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
+        databases = {
+            name: stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000)) for name in READ_CALLS
+        }
+        databases["row"].create_table("t", {"f": {}}).put(b"r", {b"f:a": b"1"})
+        before = {name: read(databases[name]) for name, read in READ_CALLS.items()}
+        server.kill()
+        server.start()
+        assert {name: read(databases[name]) for name, read in READ_CALLS.items()} == before
+
+
+def test_a_read_that_no_server_answers_changed_nothing(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
+        databases = {
+            name: stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000)) for name in READ_CALLS
+        }
+        databases["row"].create_table("t", {"f": {}})
+        for name, read in READ_CALLS.items():
+            read(databases[name])
+        server.kill()
+        for name, read in READ_CALLS.items():
+            with pytest.raises(hbtable.Unavailable, match="no server answers"):
+                read(databases[name])
+
+
+def test_all_that_the_library_asks_for_without_changing_anything_is_repeated() -> None:
+    """A new call of the library is a read by the audit's list, or a change."""
+    sources = [Path(hbtable.library.__path__[0]) / name for name in ("server_admin.py", "server_table.py")]
+    asked = {
+        name
+        for source in sources
+        for name in re.findall(r'_server\.(?:admin|hbase)\(\s*"(\w+)"', source.read_text(encoding="utf-8"))
+    }
+    changes = {name for name in asked if name not in UNHEARD}
+    changes |= {"adminCheckAndMutate", "adminMutateRows", "append", "atomicIncrement", "mutateRows", "mutateRowsTs"}
+    assert asked - changes == READS
+
+
 def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         database = hbtable.connect("127.0.0.1", deaf.getsockname()[1], timeout=100)
-        with pytest.raises(hbtable.OutcomeUnknown, match="broke off during getTableNames: timed out"):
+        with pytest.raises(hbtable.Unavailable, match="broke off during getTableNames: timed out"):
             database.tables()
+        with pytest.raises(hbtable.OutcomeUnknown, match="broke off during compact: timed out"):
+            database.compact_table("t")
         database.close()
 
 
@@ -173,7 +236,7 @@ def test_server_errors_are_told_by_their_classes(server: ServerProcess) -> None:
             table.counter_inc(b"r", b"f:n")
         with pytest.raises(hbtable.LimitExceeded):
             table.put(b"r" * 40_000, {b"f:a": b"1"})
-        with pytest.raises(hbtable.InvalidRequest):
+        with pytest.raises(hbtable.BadFilter):
             list(table.scan(filter=b"NoFilter("))
         database.disable_table("errors")
         with pytest.raises(hbtable.TableNotEnabled):

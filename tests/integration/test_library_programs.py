@@ -107,7 +107,7 @@ def within(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     """The same of the program's own rows."""
 
     def own(row: Any) -> Any:
-        if len(row) > 1000 or row == b"":
+        if not isinstance(row, (bytes, str)) or len(row) > 1000 or row == b"":
             return row
         return prefix.decode() + row if isinstance(row, str) else prefix + row
 
@@ -118,7 +118,8 @@ def within(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     if "rows" in placed:
         placed["rows"] = [own(row) for row in placed["rows"]]
     if "row_prefix" in placed:
-        placed["row_prefix"] = prefix + placed["row_prefix"]
+        text = placed["row_prefix"]
+        placed["row_prefix"] = prefix + (text.encode() if isinstance(text, str) else text)
     return placed
 
 
@@ -136,7 +137,10 @@ def bounded(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def answer_of(table: Any, prefix: bytes, one: Any) -> Any:
+CAUGHT = (hbtable.HbtableError, AlreadyExists, IllegalArgument, IOError, TypeError, ValueError)
+
+
+def answer_of(table: Any, prefix: bytes, one: Any, caught: tuple[type[Exception], ...] = CAUGHT) -> Any:
     name, arguments, *calls = one
     arguments = within(prefix, arguments)
     try:
@@ -151,7 +155,7 @@ def answer_of(table: Any, prefix: bytes, one: Any) -> Any:
                     getattr(batch, method)(**within(prefix, given_))
             return None
         return getattr(table, name)(**arguments)
-    except (hbtable.HbtableError, AlreadyExists, IllegalArgument, IOError, TypeError, ValueError) as error:
+    except caught as error:
         return Refused(kind for kind in KINDS if isinstance(error, KINDS[kind]))
 
 

@@ -22,7 +22,7 @@ from hbtable.hbase.codec.interface import GROWTH, PageAhead
 from hbtable.hbase.codec.scanned_pages import ScannedPages, size_of
 from hbtable.hbase.codec.thrift_structs import TScan
 from hbtable.hbase.conversion import check_families, shown, upper_bound
-from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.errors import BadArgument, TooLongArgument
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange, between, prefix_stop
@@ -297,7 +297,7 @@ def _answer(scanner: Scanner, pages: ScannedPages) -> Sequence[Row] | ScannedPag
 
 def _checked(row: bytes) -> bytes:
     if len(row) > MAX_ROW_BYTES:
-        raise BadArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
+        raise TooLongArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
     return row
 
 

@@ -18,6 +18,7 @@ from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.scanned_pages import ScannedPages
+from hbtable.hbase.errors import Declared
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
@@ -84,7 +85,7 @@ class Dialect(Protocol):
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:
         """*Switches* where the answer is large."""
 
-    def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes: ...
+    def declared(self, method: ThriftMethod, sequence: int, error: Declared) -> bytes: ...
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         """A TApplicationException."""
 
@@ -104,15 +105,21 @@ class Objects:
         answer.success = make(value) if make is not None else _objects(value, method.module)
         return answer
 
-    def exception(self, method: ThriftMethod, field: str, message: str, can_retry: bool) -> Any:
+    def exception(self, method: ThriftMethod, error: Declared) -> Any:
         answer = method.result_class()
-        if field == "io":
-            kind = getattr(method.module, "TIOError", self._thrift.IOError)
-            setattr(answer, field, kind(message=message, canRetry=can_retry))
-        elif field == "ia":
-            setattr(answer, field, getattr(method.module, "TIllegalArgument", self._thrift.IllegalArgument)(message))
+        module: Any = method.module
+        if module is not self._thrift and hasattr(module, "TIOError"):  # Thrift2, whose errors are HBase's alone
+            made = (
+                module.TIOError(message=error.message, canRetry=error.can_retry)
+                if error.field == "io"
+                else module.TIllegalArgument(error.message)
+            )
         else:
-            setattr(answer, field, self._thrift.AlreadyExists(message=message))
+            kinds = {"io": "IOError", "ia": "IllegalArgument", "exist": "AlreadyExists"}
+            made = getattr(module, kinds[error.field])(message=error.message, classes=error.classes)
+            if error.field == "io":
+                made.canRetry = error.can_retry
+        setattr(answer, error.field, made)
         return answer
 
     def _cells(self, value: Sequence[Cell]) -> list[Any]:
@@ -188,9 +195,9 @@ class BinaryDialect:
         answer = method.encode(head + _SEQUENCE(sequence), value)
         return answer if isinstance(answer, bytes) else self._collect(answer)
 
-    def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
+    def declared(self, method: ThriftMethod, sequence: int, error: Declared) -> bytes:
         head = method.strict_head if self._strict else method.loose_head
-        answer = self._objects.exception(method, field, message, can_retry)
+        answer = self._objects.exception(method, error)
         return head + _SEQUENCE(sequence) + _binary(answer)
 
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
@@ -224,8 +231,8 @@ class CompactDialect:
 
         return self._offload(whole) if _is_large(value) else whole()
 
-    def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
-        return _compact(method.name, REPLY, sequence, self._objects.exception(method, field, message, can_retry))
+    def declared(self, method: ThriftMethod, sequence: int, error: Declared) -> bytes:
+        return _compact(method.name, REPLY, sequence, self._objects.exception(method, error))
 
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         text = name.decode("utf-8", "replace")

@@ -6,13 +6,8 @@ ancestor: what the receiver does next follows from that one.
 
 from typing import Final, NamedTuple
 
-from hbtable import errors
-from hbtable.errors import BadFilter, Corruption, DataDamaged, HbtableError
+from hbtable.errors import BadFilter, Corruption, DataDamaged, HbtableError, class_names, nearest_class
 from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, TEXT, Field, Sequences, Struct
-
-KNOWN: Final = {
-    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, HbtableError)
-}
 
 
 class RpcError(NamedTuple):
@@ -30,7 +25,7 @@ class RpcError(NamedTuple):
 
     def raised(self) -> HbtableError:
         """The error itself."""
-        kind = next((KNOWN[name] for name in self.classes if name in KNOWN), HbtableError)
+        kind = nearest_class(self.classes)
         if issubclass(kind, Corruption):
             reason = self.reason if self.reason is not None else self.message
             if issubclass(kind, DataDamaged):
@@ -43,7 +38,7 @@ class RpcError(NamedTuple):
 
 def described(error: HbtableError, wrong_incarnation: bool = False) -> RpcError:
     """The message that carries an error to the caller."""
-    classes = [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, HbtableError)]
+    classes = class_names(error)
     if isinstance(error, DataDamaged):
         return _of_damage(classes, error)._replace(first_row=error.first_row, stop_row=error.stop_row)
     if isinstance(error, Corruption):

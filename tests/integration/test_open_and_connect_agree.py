@@ -1,0 +1,156 @@
+"""Generated programs do the same over hbtable.open() and over hbtable.connect(), also of what happybase does not have:
+each call gives the same answer, or the same class of error with the same sentence.
+
+That both do what happybase does is in test_library_programs.py, whose calls are among these.
+"""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, seed, settings
+
+import hbtable
+from tests.harness.fresh_seed import fresh_seed
+from tests.harness.server import ServerProcess
+from tests.integration.test_library_programs import (
+    AT,
+    CHOSEN,
+    COLUMNS,
+    OF_ONE_VERSION,
+    PUTS,
+    PUTS_NOW,
+    READS,
+    ROWS,
+    SETTINGS,
+    TIMES,
+    VALUES,
+    WRITES,
+    answer_of,
+    contents,
+    full,
+)
+
+pytestmark = pytest.mark.integration
+
+_numbers = itertools.count()
+INSTEAD = {"<large>": b"x" * (11 << 20), "<long>": b"x" * 40_000}
+"""More than a cell may have, and more than a row: hypothesis shows programs, so these are put in late."""
+LARGE = st.just("<large>")
+MISTAKES = ["PrefixFilter('a') AND", "ValueFilter(=, 'regexstring:[')", "PageFilter(x)", b"NoFilter("]
+FILTERS = st.sampled_from([None, "KeyOnlyFilter()", hbtable.Filter("PrefixFilter", "b"), *MISTAKES])
+RANGES = st.sampled_from([None, (1, 3), (None, 2), (2, None), (3, 1), (0, 0), (1,), 5])
+VERSIONS = st.sampled_from([None, 1, 2, 5, 0, -1, "2"])
+ODD = st.sampled_from([None, 5, 1.5, True])
+NO_ROW = st.sampled_from([b"", "<long>"])
+ROWS_AND_NONE = ROWS | ROWS | ROWS | NO_ROW | ODD
+SEVERAL = {"versions": VERSIONS, "time_range": RANGES, "include_timestamp": st.booleans()}
+CHANGES = st.lists(
+    st.tuples(st.just("put"), st.tuples(PUTS, AT))
+    | st.tuples(st.just("delete"), st.tuples(CHOSEN, AT))
+    | st.tuples(st.just("delete_version"), st.tuples(COLUMNS, AT)),
+    max_size=4,
+)
+MORE = (
+    full("row", {"row": ROWS_AND_NONE}, columns=CHOSEN, timestamp=TIMES, **SEVERAL),
+    full("rows", {"rows": st.lists(ROWS, max_size=4)}, columns=CHOSEN, **SEVERAL),
+    full("cells", {"row": ROWS, "column": COLUMNS}, versions=VERSIONS, time_range=RANGES),
+    full("scan", {"row_prefix": st.sampled_from([b"b", b"", "a"])}, columns=CHOSEN, filter=FILTERS, **SEVERAL),
+    full("append", {"row": ROWS_AND_NONE, "data": st.dictionaries(OF_ONE_VERSION, VALUES, max_size=2)}),
+    full("append", {"row": ROWS, "data": st.sampled_from([{b"h:a": b"1"}, {b"f": b"1"}, None, {b"g:a": None}])}),
+    full(
+        "check_and_put",
+        {"row": ROWS_AND_NONE, "column": COLUMNS, "expected": st.none() | VALUES, "data": PUTS_NOW},
+    ),
+    full("put", {"row": ROWS_AND_NONE, "data": st.dictionaries(OF_ONE_VERSION, VALUES | LARGE, max_size=2)}),
+    full("mutate_row", {"row": ROWS_AND_NONE, "changes": CHANGES}),
+    full(
+        "check_and_mutate",
+        {
+            "row": ROWS,
+            "column": COLUMNS,
+            "operator": st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "~"]),
+            "value": st.none() | VALUES,
+            "changes": CHANGES,
+        },
+    ),
+    full("delete_rows", {"row_prefix": st.sampled_from([b"a", "b"])}, columns=CHOSEN, timestamp=TIMES),
+    full("delete_range", {"row_prefix": st.sampled_from([b"a", b"c"])}, timestamp=TIMES),
+    full("counter_inc", {"row": ROWS_AND_NONE, "column": OF_ONE_VERSION | ODD}),
+)
+FEW_WRITES = [call for call in WRITES if call is not WRITES[2] and call is not WRITES[4]]
+"""Without those of rows that are too long."""
+PROGRAMS = st.lists(st.one_of(*MORE, *MORE, *FEW_WRITES, *READS), min_size=1, max_size=10)
+
+
+def put_in(given_: Any) -> Any:
+    """With what stands for something large."""
+    if isinstance(given_, str):
+        return INSTEAD.get(given_, given_)
+    if isinstance(given_, dict):
+        return {name: put_in(value) for name, value in given_.items()}
+    return type(given_)(put_in(value) for value in given_) if isinstance(given_, (list, tuple)) else given_
+
+
+def timeless(answer: Any) -> Any:
+    """Without the server's times, which no two of them share."""
+    if isinstance(answer, dict):
+        return {name: timeless(value) for name, value in answer.items()}
+    if isinstance(answer, (list, tuple)):
+        return type(answer)(timeless(value) for value in answer)
+    return "now" if type(answer) is int and 10**12 < answer < 10**13 else answer
+
+
+def answered(table: Any, prefix: bytes, one: Any) -> Any:
+    """As answer_of(), and of an error its class and sentence."""
+    name, arguments, *_ = one
+    if "changes" in arguments:
+        changes = hbtable.RowChanges()
+        for step, given_ in arguments["changes"]:
+            getattr(changes, step)(*given_)
+        one = (name, {**arguments, "changes": changes})
+    one = put_in(one)
+    try:
+        return timeless(answer_of(table, prefix, one, caught=()))
+    except Exception as error:  # any class: it has to be the same
+        return type(error).__name__, str(error)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("agree")
+    with ExitStack() as stack:
+        server = stack.enter_context(ServerProcess(folder / "data", ["log.durability=os"]))
+        databases = {
+            "open": stack.enter_context(hbtable.open(str(folder / "open"), durability="os")),
+            "connect": stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60_000)),
+        }
+        families: Any = {"f": {"max_versions": 3}, "g": {"max_versions": 1}}
+        yield {way: database.create_table("t", families) for way, database in databases.items()}
+
+
+def agree(tables: dict[str, Any], program: Any) -> None:
+    prefix = b"%08d" % next(_numbers)
+    answers = {
+        way: [answered(table, prefix, one) for one in program] + [contents(table, prefix)]
+        for way, table in tables.items()
+    }
+    for number, expected in enumerate(answers["open"]):
+        assert answers["connect"][number] == expected, program[: number + 1]
+
+
+@settings(SETTINGS, max_examples=150, derandomize=True)
+@given(program=PROGRAMS)
+def test_programs_agree(tables: dict[str, Any], program: Any) -> None:
+    agree(tables, program)
+
+
+@pytest.mark.verify
+@seed(fresh_seed())
+@settings(SETTINGS, max_examples=1000)
+@given(program=PROGRAMS)
+def test_programs_that_no_run_has_seen_agree(tables: dict[str, Any], program: Any) -> None:
+    agree(tables, program)
