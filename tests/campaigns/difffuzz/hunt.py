@@ -20,6 +20,7 @@ _TOGETHER: Final = 10
 _OF_A_KIND: Final = 2
 """So many differences of one kind are made small; the others are counted."""
 _MOST_BROKEN: Final = 100
+_OF_A_FLUSH: Final = "flush: HBase answers as hbtable does until it has flushed"
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,9 @@ class Hunt:
         return self._profiles[number % len(self._profiles)] if self._profiles else None
 
     def _report(self, seed: str, program: dict[str, Any], difference: Difference) -> None:
+        if program["profile"] == "mixed" and self._is_of_a_flush(program, difference):
+            self._runner.rules[_OF_A_FLUSH] += 1
+            return
         kind = difference.signature()
         self._kinds[kind] += 1
         if self._kinds[kind] > _OF_A_KIND:
@@ -103,6 +107,9 @@ class Hunt:
             print(f"-- seed {seed}, line {difference.at} ({program['profile']}) did not come again: {kind}")
             _show(program, difference, 0)
             return
+        if program["profile"] == "mixed" and self._is_of_a_flush(*small):
+            self._runner.rules[_OF_A_FLUSH] += 1
+            return
         self.found += 1
         print(f"== after {self.calls} calls, seed {seed}, profile {program['profile']}: {': '.join(kind)}")
         _show(*small)
@@ -110,6 +117,13 @@ class Hunt:
             one = {"seed": seed, "kind": kind, "program": small[0], "hbase": small[1].h, "hbtable": small[1].x}
             with self._save.open("a") as file:
                 file.write(json.dumps(one) + "\n")
+
+    def _is_of_a_flush(self, program: dict[str, Any], difference: Difference) -> bool:
+        """Whether HBase answers as hbtable does, all through the program, when it alone does not flush."""
+        cut = dict(program, lines=program["lines"][: difference.at + 1])
+        unflushed = [_of_hbtable(cut, ("$flush",)), _of_hbtable(cut, ("$flush", "$major"))]
+        again, *others = self._runner.run_all([cut, *unflushed])
+        return bool(again) and [] in others
 
     def _summary(self) -> None:
         print(
@@ -119,6 +133,12 @@ class Hunt:
         for kind, count in self._kinds.most_common():
             print(f"  {count:5}  {' | '.join(kind)}")
         print(f"kinder by rule: {json.dumps(dict(self._runner.rules.most_common()))}", flush=True)
+
+
+def _of_hbtable(program: dict[str, Any], methods: Collection[str]) -> dict[str, Any]:
+    """The program, in which hbtable alone is told these."""
+    lines = [dict(line, of_hbtable=True) if line["m"] in methods else line for line in program["lines"]]
+    return dict(program, lines=lines)
 
 
 def replayed(path: Path, runner: Runner) -> None:

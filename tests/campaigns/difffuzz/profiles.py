@@ -63,6 +63,7 @@ def _newversions(p: Program, calls: int) -> None:
     and compact."""
     if "empty-column-of-new-versions" not in p.known:
         p.qualifiers = [qualifier for qualifier in p.qualifiers if qualifier] or ["a"]
+        p.whole_counters = 0.0
     if "excess-of-new-versions" not in p.known:
         for family in p.tables[0]["families"]:
             family["versions"] = 1000

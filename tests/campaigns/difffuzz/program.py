@@ -3,7 +3,7 @@
 Arguments are as in compat-tests/recorded/replay.py (Latin-1 strings, {"$scanner": k}), and {"$table": k},
 {"$base": d} (the run's start + d ms). Lines that begin with $ are no Thrift calls: $scan (a whole scan: open, fetches
 of n rows, close), $flush, $major, $split, $truncate, $add, $modify, $remove, $delete (a version, a family's version),
-$sleep, $together (calls of several clients at once).
+$sleep, $together (calls of several clients at once). A line of storage with `of_hbtable` is told to hbtable alone.
 """
 
 import random
@@ -42,6 +42,7 @@ class Program:
         self.many_tablets = False
         self.mortal_puts = 0
         self.whole_families = 0.3  # how often a read asks for a family instead of a column
+        self.whole_counters = 0.05  # how often the column of a counter is named as its family, without a colon
         self.future = r.random() < 0.5
         self.families = [self.family(name) for name in r.sample(["f", "g", "fa"], r.choice([1, 2, 2, 3]))]
         self.tables = [{"families": [dict(family) for family in self.families], "splits": self.splits()}]

@@ -174,6 +174,9 @@ class Runner:
     def _storage(self, at: int, line: Line, arguments: dict[str, Any]) -> Difference | None:
         answers: list[compare.Answer] = []
         for side in self._both():
+            if side is self.hbase and line.get("of_hbtable"):
+                answers.append({"ok": None})
+                continue
             self.calls += 1
             try:
                 self._store(side, at, line["m"], arguments)

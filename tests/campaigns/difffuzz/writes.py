@@ -145,7 +145,7 @@ def _counter(p: Program) -> None:
         )
     kind = p.r.choice(["atomicIncrement", "increment", "incrementRows"])
     if kind == "atomicIncrement":
-        p.emit(kind, {"tableName": p.table(), "row": p.row(), "column": p.column(0.05), "value": amount})
+        p.emit(kind, {"tableName": p.table(), "row": p.row(), "column": p.column(p.whole_counters), "value": amount})
     elif kind == "increment":
         p.emit(kind, {"increment": increment(p, amount)})
     else:  # twice the same row: of one time or of two, by the millisecond
