@@ -49,7 +49,7 @@ def in_thrift(start: bytes, error: HbtableError, context: ConnectionContext) -> 
     method = context.methods.get(name)
     declared = errors.declared(error, method.declares if method is not None else {})
     if method is not None and declared.field in method.declares:
-        return wire.dialect.declared(method, sequence, *declared)
+        return wire.dialect.declared(method, sequence, declared)
     return wire.dialect.refusal(name, sequence, INTERNAL_ERROR, declared.message)
 
 
