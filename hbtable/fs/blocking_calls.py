@@ -1,10 +1,9 @@
 """Blocking calls to a remote file system, each with a deadline of our own, because some never return.
 
 hdfs-native hangs for ever when a DataNode of its pipeline dies (docs/faults.md: Hadoop's client library), and an
-HTTP request can be kept
-alive a byte at a time. A call that is past its deadline is given up: its caller gets Stalled, and what it does later is
-nobody's any more. ThreadCalls runs calls in threads of the runtime; TaskCalls, for simulation, as tasks, so that a test
-fake may wait in virtual time.
+HTTP request can be kept alive a byte at a time. A call that is past its deadline is given up: its caller gets Stalled,
+and what it does later is nobody's any more. ThreadCalls runs calls in threads of the runtime. Tests run them as tasks
+(testing/task_calls.py).
 
 A call that hangs keeps its thread; others of its kind get fresh ones, and use them again once it ends, if ever. At
 MOST_HANGING of a kind no further call of it is made: a process that cannot write or read is replaced, one that has run
@@ -31,20 +30,7 @@ class BlockingCalls(Protocol):
     @switches
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """The function's result, or its error. Stalled when it took longer; it may still take effect. Unavailable when
-        too many calls of this kind hang: the function is not called. `kind`: calls of one kind share
-        threads."""
-
-
-@final
-class TaskCalls:
-    """Runs the functions as tasks of the runtime."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    @switches
-    def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        return _within(self._runtime, kind, deadline_seconds, lambda: function(*arguments))[0]
+        too many calls of this kind hang: the function is not called. `kind`: calls of one kind share threads."""
 
 
 @final
@@ -87,7 +73,7 @@ class ThreadCalls:
                     lane.hanging -= 1
 
         try:
-            return _within(self._runtime, kind, deadline_seconds, run)[0]
+            return within_deadline(self._runtime, kind, deadline_seconds, run)
         finally:
             if not ended:  # too late, or the caller is killed
                 given_up = True
@@ -108,7 +94,8 @@ class ThreadCalls:
 
 
 @switches
-def _within(runtime: Runtime, kind: str, deadline_seconds: float, run: Callable[[], T]) -> tuple[T]:
+def within_deadline(runtime: Runtime, kind: str, deadline_seconds: float, run: Callable[[], T]) -> T:
+    """The result of `run`, which becomes a task, or its error. Stalled when it took longer; the task goes on."""
     done = runtime.event()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -125,4 +112,4 @@ def _within(runtime: Runtime, kind: str, deadline_seconds: float, run: Callable[
         raise Stalled(f"{kind}: no answer within {deadline_seconds:g} s; whether it took effect is unknown")
     if errors:
         raise errors[0]
-    return (results[0],)
+    return results[0]

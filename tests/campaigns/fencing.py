@@ -30,7 +30,6 @@ from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.recovery.recovered_edits import recovered
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import Corruption, HbtableError, Stalled, StorageFailed, Unavailable
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
@@ -43,6 +42,7 @@ from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
 from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs, FakeHdfsQuirks
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 from tests.harness.sorted_log import sort_log
 
 WRITERS: Final = 3

@@ -7,7 +7,6 @@ way loses requests (towards STORAGE) or answers (from it), after the time that t
 import random
 from typing import Any
 
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import WEBHDFS
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
@@ -17,6 +16,7 @@ from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
 from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 from tests.harness.sim_network import STORAGE, Network
 from tests.harness.sim_sessions import Owner
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
@@ -19,6 +18,7 @@ from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
 

@@ -12,13 +12,13 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.records import encode_record
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import FileNotFound, Unavailable
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import Copies
 from hbtable.metrics.registry import Registry
 from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
 from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 
 KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)
 

@@ -13,12 +13,12 @@ from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import HbtableError, Unavailable
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
 from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs, FakeHdfsQuirks
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 
 INCARNATION = "server-1"
 KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)

@@ -15,12 +15,12 @@ from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import HbtableError
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.testing.fake_hdfs.namespace import FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 
 INCARNATION = "server-1"
 KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)

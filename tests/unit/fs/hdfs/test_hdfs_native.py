@@ -14,7 +14,7 @@ from hbtable.errors import (
     StorageFailed,
     Unavailable,
 )
-from hbtable.fs.blocking_calls import MOST_HANGING, TaskCalls
+from hbtable.fs.blocking_calls import MOST_HANGING
 from hbtable.fs.hdfs import client as hdfs_native_client
 from hbtable.fs.hdfs.client import NativePanic, guarded
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
@@ -25,6 +25,7 @@ from hbtable.fs.interface import AppendFile
 from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient, PanicException
 from hbtable.testing.fake_hdfs.native_cluster import FakeDataNode, FakeHdfs, FakeHdfsQuirks
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 
 
 class World:

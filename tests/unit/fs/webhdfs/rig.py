@@ -3,12 +3,12 @@
 import random
 from collections.abc import Callable
 
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.testing.fake_hdfs.namespace import FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 
 ROOT = "/root"
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from hbtable.errors import FileNotFound
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.copies import count_copies
 from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.fs.webhdfs.requests import NotSent, WebHdfsRequest, WebHdfsResponse
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.task_calls import TaskCalls
 
 NOW = 1_795_419_030_000
 

@@ -14,10 +14,10 @@ from hbtable.errors import (
     StorageFailed,
     Unavailable,
 )
-from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.fs.webhdfs.requests import Http, WebHdfsRequest, WebHdfsResponse
+from hbtable.testing.task_calls import TaskCalls
 from tests.unit.fs.webhdfs.rig import ROOT, Rig
 
 
