@@ -49,8 +49,15 @@ def bounds(worn: Worn) -> list[str]:
     return wrong
 
 
+def leave_out_what_is_there() -> None:
+    """What this process holds now is never looked at again, neither for garbage nor by living_objects(). Patterns look
+    often, and in a process that ran a thousand tests before, each look took as long as all of its objects take."""
+    gc.collect()
+    gc.freeze()
+
+
 def living_objects() -> int:
-    """Python objects that hold others."""
+    """Python objects that hold others, made since leave_out_what_is_there()."""
     gc.collect()
     return len(gc.get_objects())
 

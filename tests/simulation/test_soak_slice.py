@@ -8,11 +8,16 @@ from hbtable.tablet.compactions import planning
 from hbtable.tablet.version import Version
 from tests.campaigns.soak import PATTERNS, campaign, soak
 from tests.campaigns.soak_lives import LIVES, connections
-from tests.campaigns.soak_worn import bounds
+from tests.campaigns.soak_worn import bounds, leave_out_what_is_there, living_objects
 from tests.harness.soak_bugs import SOAK_BUGS, SoakBug, descriptors_kept, planted
 
 MOST = 5 * planning.MANY_FROZEN
 """While a flush is under way more are frozen: here a schema changes every millisecond."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_the_tests_before() -> None:
+    leave_out_what_is_there()
 
 
 @pytest.mark.verify
@@ -28,6 +33,13 @@ def test_the_bounds_see_what_wears_out() -> None:
     worn.last_cells, worn.files, worn.sstable_bytes = worn.first_cells * 2 + 1001, 41, 1_000_001
     worn.objects, worn.descriptors = 301, 6
     assert len(bounds(worn)) == 5
+
+
+def test_what_earlier_tests_hold_is_not_looked_at_again() -> None:
+    held = [[number] for number in range(100_000)]
+    assert living_objects() > len(held)
+    leave_out_what_is_there()
+    assert living_objects() < len(held)
 
 
 def worn_by(name: str, count: int):
