@@ -1,6 +1,5 @@
 """Clients with tickets of a real Kerberos, MIT's, through each of SASL's layers."""
 
-import importlib.util
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -16,22 +15,6 @@ from tests.harness.server import ServerProcess
 
 QOP = {"auth": 1, "auth-int": 2, "auth-conf": 4}
 KERBEROS, SPNEGO = "1.2.840.113554.1.2.2", "1.3.6.1.5.5.2"
-REASON = kdc.missing() or ("" if importlib.util.find_spec("gssapi") else "python-gssapi is not installed")
-
-
-@pytest.fixture(scope="module")
-def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kdc.Kdc]:
-    if REASON:
-        message = f"{REASON}: compat-tests/install-toolchains installs both"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    with kdc.running_kdc(tmp_path_factory.mktemp("kdc")) as running, pytest.MonkeyPatch.context() as patch:
-        for name, value in running.environment.items():
-            patch.setenv(name, value)
-        for user in ("ann", "ben", "hue/host"):
-            running.add_user(user, "a-password")
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,19 @@ import pytest
 
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
-from tests.harness import languages
+from tests.harness import kdc, languages
 from tests.harness.certificates import CA, put_certificate
 from tests.harness.server import ServerProcess
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "clients.md"
+SOURCES = {
+    "py": ["python/program.py"],
+    "java": ["java/Program.java", "java-thrift2/Program.java"],
+    "js": ["node/program.js"],
+    "go": ["go/main.go"],
+    "cpp": ["cpp/program.cpp"],
+}
+"""By the languages of the page's blocks."""
 CHECKS = 32  # in every language, so that none forgets one
 CHECKS_OF_THRIFT2 = 31
 CHECKS_OF_HBASE_CLIENT = 35
@@ -45,6 +54,15 @@ def built(language: str) -> Path:
     path = languages.program(language)
     assert path.exists(), "python -m tests.harness.languages builds it, as make compat does"
     return path
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_the_lines_that_the_page_shows_are_those_of_the_programs(language: str) -> None:
+    sources = [(languages.LANGUAGES / name).read_text() for name in SOURCES[language]]
+    run = {line.strip() for source in sources for line in source.splitlines()}
+    shown = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert shown
+    assert [line for block in shown for line in block.splitlines() if line.strip() not in run] == []
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
@@ -111,9 +129,33 @@ def test_language_over_https_with_a_login(encrypted_asking: tuple[str, int], lan
     run_checks(built(language), encrypted_asking, "https", protocol)
 
 
-def run_checks(program: Path, address: tuple[str, int], transport: str, protocol: str) -> None:
+@pytest.mark.java
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("way", ["tls", "sasl", "https"])
+def test_hbases_own_client_in_each_way(
+    way: str, protocol: str, encrypted: tuple[str, int], asking: tuple[str, int], encrypted_asking: tuple[str, int]
+) -> None:
+    """With a class that makes its clients, for it has no settings for them."""
+    address = {"tls": encrypted, "sasl": asking, "https": encrypted_asking}[way]
+    run_checks(built("java-thrift2"), address, way, protocol)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("qop", ["auth", "auth-int", "auth-conf"])
+@pytest.mark.parametrize("language", ["java", "java-thrift2"])
+def test_java_with_kerberos(kerberized_server: ServerProcess, realm: kdc.Kdc, language: str, qop: str) -> None:
+    tickets = realm.log_in("ann", "a-password")
+    # Java's own lines for it (docs/clients.md): the ticket of kinit, and no login by JAAS.
+    options = f"-Djavax.security.auth.useSubjectCredsOnly=false -Djava.security.krb5.conf={tickets['KRB5_CONFIG']}"
+    address = "localhost", kerberized_server.port
+    more = {**tickets, "JDK_JAVA_OPTIONS": options, "LANGUAGES_QOP": qop}
+    for protocol in ("binary", "compact"):
+        run_checks(built(language), address, "kerberos", protocol, **more)
+
+
+def run_checks(program: Path, address: tuple[str, int], transport: str, protocol: str, **more: str) -> None:
     host, port = address
-    login = {"LANGUAGES_USER": "ann", "LANGUAGES_SECRET": SECRET, "LANGUAGES_CA": CA}
+    login = {"LANGUAGES_USER": "ann", "LANGUAGES_SECRET": SECRET, "LANGUAGES_CA": CA, **more}
     environment = {**os.environ, **login, "PYTHON": sys.executable}
     command = [str(program), host, str(port), transport, protocol]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)

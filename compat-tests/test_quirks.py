@@ -10,7 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-RECORDED = Path(__file__).resolve().parent / "recorded"
+import pytest
+
+from tests.harness.server import ServerProcess
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDED = ROOT / "compat-tests" / "recorded"
 JAVA_CLASS = re.compile(r"^((?:[a-z_]\w*\.)+[A-Z][\w$]*)(?::|\s|$)")
 
 IMPROVED = {
@@ -48,8 +53,17 @@ def as_good(hbase: dict[str, object], ours: dict[str, object]) -> bool:
 
 
 def test_every_single_case_is_hbases_or_a_listed_improvement(address: tuple[str, int]) -> None:
-    command = [sys.executable, str(RECORDED / "quirks.py"), "--host", address[0], "--port", str(address[1])]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    check([str(RECORDED / "quirks.py"), "--host", address[0], "--port", str(address[1])])
+
+
+@pytest.mark.parametrize("way", ["password", "https"])
+def test_every_single_case_with_a_login(asking_server: ServerProcess, way: str) -> None:
+    script = ["-m", "tests.harness.ways_in", way, str(RECORDED / "quirks.py")]
+    check([*script, "--host", "localhost", "--port", str(asking_server.port)])
+
+
+def check(command: list[str]) -> None:
+    run = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=600, cwd=ROOT)
     assert run.returncode == 0, run.stderr[-3000:]
     ours = json.loads(run.stdout)
     hbase = json.loads((RECORDED / "quirks-hbase-2.6.1.json").read_text())

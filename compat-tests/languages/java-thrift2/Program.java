@@ -1,11 +1,26 @@
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import java.io.FileInputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
+import javax.net.ssl.HttpsURLConnection;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import javax.security.auth.callback.Callback;
+import javax.security.auth.callback.NameCallback;
+import javax.security.auth.callback.PasswordCallback;
+import javax.security.sasl.Sasl;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
@@ -16,12 +31,26 @@ import org.apache.hadoop.hbase.client.*;
 import org.apache.hadoop.hbase.filter.FilterList;
 import org.apache.hadoop.hbase.filter.PageFilter;
 import org.apache.hadoop.hbase.filter.PrefixFilter;
+import org.apache.hadoop.hbase.thrift2.client.ThriftClientBuilder;
 import org.apache.hadoop.hbase.thrift2.client.ThriftConnection;
+import org.apache.hadoop.hbase.thrift2.generated.THBaseService;
+import org.apache.hadoop.hbase.util.Pair;
+import org.apache.thrift.TException;
+import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TCompactProtocol;
+import org.apache.thrift.protocol.TProtocol;
+import org.apache.thrift.transport.THttpClient;
+import org.apache.thrift.transport.TSaslClientTransport;
+import org.apache.thrift.transport.TSocket;
+import org.apache.thrift.transport.TTransport;
 
 /**
  * HBase's own client over Thrift2, ThriftConnection, ThriftAdmin and ThriftTable of hbase-thrift 2.6.1.
  *
- * <pre>run HOST PORT buffered|framed binary|compact</pre>
+ * <pre>run HOST PORT buffered|framed|sasl|kerberos|tls|https binary|compact</pre>
+ *
+ * With sasl it logs in by PLAIN, with https by Basic, as LANGUAGES_USER with LANGUAGES_SECRET; with kerberos by GSSAPI
+ * and the ticket of kinit, in SASL's layer LANGUAGES_QOP; tls and https take the CA of LANGUAGES_CA.
  *
  * Prints {@code ok <number of checks>} and ends with 0, or says what was wrong and ends with 1. Bytes are written as
  * strings of the characters 0 to 255 and compared as such.
@@ -210,6 +239,74 @@ public final class Program {
         }
     }
 
+    /** ThriftConnection has no setting for TLS, SASL and HTTPS; whoever needs them names a class that makes its clients. */
+    public static final class Clients extends ThriftClientBuilder {
+        public Clients(ThriftConnection connection) {
+            super(connection);
+        }
+
+        @Override
+        public Pair<THBaseService.Client, TTransport> getClient() throws IOException {
+            try {
+                TTransport transport = transport(connection.getHost(), connection.getPort());
+                if (!transport.isOpen()) {
+                    transport.open();
+                }
+                TProtocol protocol =
+                        connection.isCompact() ? new TCompactProtocol(transport) : new TBinaryProtocol(transport);
+                return new Pair<>(new THBaseService.Client(protocol), transport);
+            } catch (TException | GeneralSecurityException error) {
+                throw new IOException(error);
+            }
+        }
+
+        private TTransport transport(String host, int port)
+                throws TException, GeneralSecurityException, IOException {
+            switch (connection.getConfiguration().get("the way in")) {
+                case "tls":
+                    return new TSocket(trusted().getSocketFactory().createSocket(host, port));
+                case "https":
+                    HttpsURLConnection.setDefaultSSLSocketFactory(trusted().getSocketFactory());
+                    THttpClient posts = new THttpClient("https://" + host + ":" + port + "/");
+                    String pair = System.getenv("LANGUAGES_USER") + ":" + System.getenv("LANGUAGES_SECRET");
+                    String said = Base64.getEncoder().encodeToString(bytes(pair));
+                    posts.setCustomHeader("Authorization", "Basic " + said);
+                    return posts;
+                case "kerberos":
+                    Map<String, String> properties = Collections.singletonMap(Sasl.QOP, System.getenv("LANGUAGES_QOP"));
+                    return new TSaslClientTransport(
+                            "GSSAPI", null, "hbase", host, properties, null, new TSocket(host, port));
+                default:
+                    return new TSaslClientTransport(
+                            "PLAIN", null, "hbase", host, Collections.emptyMap(), Clients::sayWho, new TSocket(host, port));
+            }
+        }
+
+        private static void sayWho(Callback[] asked) {
+            for (Callback one : asked) {
+                if (one instanceof NameCallback) {
+                    ((NameCallback) one).setName(System.getenv("LANGUAGES_USER"));
+                } else if (one instanceof PasswordCallback) {
+                    ((PasswordCallback) one).setPassword(System.getenv("LANGUAGES_SECRET").toCharArray());
+                }
+            }
+        }
+
+        private static SSLContext trusted() throws GeneralSecurityException, IOException {
+            KeyStore authorities = KeyStore.getInstance(KeyStore.getDefaultType());
+            authorities.load(null);
+            try (InputStream file = new FileInputStream(System.getenv("LANGUAGES_CA"))) {
+                CertificateFactory read = CertificateFactory.getInstance("X.509");
+                authorities.setCertificateEntry("ca", read.generateCertificate(file));
+            }
+            TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            managers.init(authorities);
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, managers.getTrustManagers(), null);
+            return context;
+        }
+    }
+
     public static void main(String[] arguments) throws IOException {
         Configuration configuration = HBaseConfiguration.create();
         configuration.set("hbase.client.connection.impl", ThriftConnection.class.getName());
@@ -217,6 +314,10 @@ public final class Program {
         configuration.set("hbase.thrift.server.port", arguments[1]);
         configuration.setBoolean("hbase.regionserver.thrift.framed", arguments[2].equals("framed"));
         configuration.setBoolean("hbase.regionserver.thrift.compact", arguments[3].equals("compact"));
+        if (!arguments[2].equals("buffered") && !arguments[2].equals("framed")) {
+            configuration.set("hbase.thrift.client.builder.class", Clients.class.getName());
+            configuration.set("the way in", arguments[2]);
+        }
         String own = "languages_java2_" + UUID.randomUUID().toString().replace("-", "");
         try (Connection connection = ConnectionFactory.createConnection(configuration)) {
             Program program = new Program(connection, TableName.valueOf(own));

@@ -25,6 +25,7 @@ import javax.net.ssl.TrustManagerFactory;
 import javax.security.auth.callback.Callback;
 import javax.security.auth.callback.NameCallback;
 import javax.security.auth.callback.PasswordCallback;
+import javax.security.sasl.Sasl;
 import org.apache.hadoop.hbase.thrift.generated.*;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
@@ -38,10 +39,10 @@ import org.apache.thrift.transport.layered.TFramedTransport;
 /**
  * The checks of languages/README.md in Java, with code generated from thrift/hbase.thrift.
  *
- * <pre>run HOST PORT buffered|framed|sasl|tls|https binary|compact</pre>
+ * <pre>run HOST PORT buffered|framed|sasl|kerberos|tls|https binary|compact</pre>
  *
- * With sasl it logs in by PLAIN, with https by Basic, as LANGUAGES_USER with LANGUAGES_SECRET; tls and https take the CA
- * of LANGUAGES_CA.
+ * With sasl it logs in by PLAIN, with https by Basic, as LANGUAGES_USER with LANGUAGES_SECRET; with kerberos by GSSAPI
+ * and the ticket of kinit, in SASL's layer LANGUAGES_QOP; tls and https take the CA of LANGUAGES_CA.
  *
  * Prints {@code ok <number of checks>} and ends with 0, or says what was wrong and ends with 1. Bytes are written as
  * strings of the characters 0 to 255 here and compared as such. TSocket is buffered by itself.
@@ -279,6 +280,9 @@ public final class Program {
         } else if (arguments[2].equals("sasl")) {
             transport = new TSaslClientTransport(
                     "PLAIN", null, "hbase", arguments[0], Map.of(), Program::sayWho, socket);
+        } else if (arguments[2].equals("kerberos")) {
+            Map<String, String> properties = Map.of(Sasl.QOP, System.getenv("LANGUAGES_QOP"));
+            transport = new TSaslClientTransport("GSSAPI", null, "hbase", arguments[0], properties, null, socket);
         }
         boolean compact = arguments[3].equals("compact");
         String name = "languages_java_" + UUID.randomUUID().toString().substring(24);
