@@ -16,7 +16,7 @@ from hbtable.hbase import errors
 from hbtable.hbase.audit import DENIED, UNHEARD, come_from
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.interface import ThriftMethod
-from hbtable.hbase.codec.large_answers import LargeAnswer
+from hbtable.hbase.codec.large_answers import LargeAnswer, parts_of
 from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.sniffing import DetectedProtocol
 from hbtable.hbase.codec.wires import Wire
@@ -167,19 +167,21 @@ class GatewayConnection:
                 self._calls(source, wire)
             else:
                 self._refuse_calls(source, wire, refusal)
-        except (Malformed, MessageTooLarge) as error:
+        except (Malformed, MessageTooLarge, Overloaded) as error:
             self._warn("closed the connection of %s: %s", self.client, error)
-            if self._head is None and isinstance(error, MessageTooLarge):
+            if self._head is None and not isinstance(error, Malformed):
                 self._head = _head_of_refused(source, wire)
             if self._head is not None:
                 self._send(self._refused(self._head, wire.dialect, error), source.framed)
                 self._discard(source)
 
-    def _refused(self, head: Call, dialect: Dialect, error: Malformed | MessageTooLarge) -> bytes:
+    def _refused(self, head: Call, dialect: Dialect, error: Malformed | MessageTooLarge | Overloaded) -> bytes:
         """Too large a call gets its method's declared exception: happybase can show no other one's text (thriftpy2
         reads it as bytes, and str() of it fails), and its users met that with each batch that was too long."""
         name, _, sequence = head
         method = self._context.methods.get(name)
+        if isinstance(error, Overloaded) and method is not None:
+            return self._failed(error, method, sequence, dialect)[0]
         if isinstance(error, MessageTooLarge) and method is not None and "io" in method.declares:
             return dialect.declared(method, sequence, errors.too_large(str(error)))
         return dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error))
@@ -327,24 +329,21 @@ class GatewayConnection:
         """Counted until the client has taken all of it; so is its request, if that was large."""
         budget, stream = self._context.budget, self._stream
         self._cost.clear()  # the answer counts itself from now on
-        if source.reservation is not None:
-            source.reservation.cut = stream.close
+        clock, until = self._context.clock, 0.0
         reservation = budget.begin(stream.close)
         try:
             budget.send(reservation, len(answer))
             if source.framed:
                 stream.sendall(_U32(len(answer)))
-            if isinstance(answer, bytes):
-                stream.sendall(answer)
-            else:
-                until = self._context.clock() + _SENDING_SECONDS
-                for piece in answer.take():
-                    stream.sendall(piece)  # which waits only if the client is slower than we are
-                    if self._context.clock() >= until:
-                        reservation.cut = None  # a client that reads fast is not cut off for others' turns
+            for piece in parts_of(answer):
+                stream.sendall(piece)  # which waits only if the client is slower than we are
+                budget.moved(reservation, len(piece))
+                now = clock()
+                if now >= until:
+                    if until:
                         self._context.pause()
-                        reservation.cut = stream.close
-                        until = self._context.clock() + _SENDING_SECONDS
+                        budget.waited(reservation, clock() - now)
+                    until = clock() + _SENDING_SECONDS
         finally:
             budget.end(reservation)
 

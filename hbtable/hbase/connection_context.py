@@ -60,7 +60,7 @@ class ConnectionContext:
         """The user of clients that do not say who they are."""
         self.message_bytes = message_bytes
         self.stall_seconds = stall_seconds
-        self.budget = MemoryBudget(transfer_bytes, runtime.sleep)
+        self.budget = MemoryBudget(transfer_bytes, runtime.sleep, runtime.clock_seconds)
         self.log_limiter = LogLimiter(logging.getLogger("hbtable.hbase"), self.clock)
         self.in_flight = 0
         self.draining = False

@@ -11,7 +11,7 @@ from typing import Final, final
 from hbtable.rpc.admission import Admission
 from hbtable.rpc.hbase_clients import COMPACT_CALL
 from hbtable.rpc.proof import ClusterKey
-from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
+from hbtable.runtime.memory_budget import SENT_AT_ONCE, SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.runtime.network.sockets import Address, Socket
 from hbtable.runtime.request_budget import RequestBudget
 from hbtable.switches import switches
@@ -79,7 +79,7 @@ class Served:
         message = self.frames.next()
         self.working = True
         if self._request is not None and message is not None:
-            self._request.cut = None
+            self._budget.settled(self._request)
             self._budget.collect(self._request, len(message))  # about as much again, once it is decoded
         return message
 
@@ -100,12 +100,13 @@ class Served:
 
     @switches
     def _send_large(self, data: bytes) -> None:
-        if self._request is not None:
-            self._request.cut = self.cut
         answer = self._budget.begin(self.cut)
         try:
             self._budget.send(answer, len(data))
-            self._socket.sendall(data)
+            with memoryview(data) as whole:
+                for first in range(0, len(data), SENT_AT_ONCE):
+                    self._socket.sendall(whole[first : first + SENT_AT_ONCE])
+                    self._budget.moved(answer, SENT_AT_ONCE)
         finally:
             self._budget.end(answer)
 

@@ -16,7 +16,7 @@ from socket import SHUT_WR
 from typing import Any, Final, Protocol, final
 
 from hbtable.access.user import User, acting_as
-from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
+from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, Overloaded, UnsupportedFormat
 from hbtable.rpc.admission import Greeted
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import Role, RpcMethod
@@ -41,9 +41,9 @@ OTHER_PORT: Final = (
     "this port is for hbtable's masters and tablet servers among themselves; clients of HBase Thrift1 connect to the "
     "Thrift port of any tablet server, 9090 unless listen.thrift_port says otherwise"
 )
-_ROOM_SECONDS: Final = 3.0
-"""An answer waits for room so long before it begins, and so long while it grows: less, together, than its caller waits
-for a read (connections.RpcOptions). Whoever is refused is told so; whoever is told nothing asks again at once."""
+_ROOM_SECONDS: Final = 6.0
+"""An answer waits for room so long, all in all: less than its caller waits for a read (connections.RpcOptions). Whoever
+is refused is told so; whoever is told nothing asks again at once."""
 _ANY_NUMBER: Final = 1 << 30
 """Of calls may wait for their turn: refused, a role would only ask again."""
 _HOSTS_NOTED: Final = 1000
@@ -108,7 +108,7 @@ class RpcServer:
         self._peers = Occupancy[Served]()
         self._without_hello: set[str] = set()
         """Hosts whose last new connection began without one."""
-        self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep, _ROOM_SECONDS)
+        self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep, runtime.clock_seconds, _ROOM_SECONDS)
 
     @switches
     def start(self) -> int:
@@ -152,6 +152,9 @@ class RpcServer:
             if served.frames.checked:
                 with suppress(OSError):
                     served.say_goodbye()  # the call was not begun, and may be sent again
+        except Overloaded as error:
+            _LOG.warning("%s was told goodbye in the middle of a call: %s", served.peer, error)
+            served.cut()
         except TimeoutError:
             _LOG.warning("%s fell silent for %g s in a call and was cut off", served.peer, options.stall_seconds)
         except OSError:

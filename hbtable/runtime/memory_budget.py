@@ -1,11 +1,13 @@
 """Memory for large requests and answers of all clients together, bounded in bytes.
 
 A request is counted as it arrives (an announced length costs nothing), an answer while it is collected and until the
-client has taken it. Beyond the bound the transfer that began longest ago, and only waits for its client, is cut off:
-who reads or writes steadily is never the oldest for long. What waits for no client (a request being carried out) stays
-counted and cannot be cut; when nothing else is left, arriving requests wait, pages of scanners end early, and other
-answers that still grow wait for each other: the oldest of them goes on whatever it takes, so that one is always done
-next. Where very many wait, or one waits for too long, it is refused.
+client has taken it. Beyond the bound whoever wants more waits: an arriving request for those that arrived before, an
+answer that grows for those that grew before. The oldest of either goes on whatever it takes, so that one is always done
+next. Pages of scanners end early. Where very much waits, or one waits for too long, it is refused and told so.
+
+A client that is slower than SLOWEST_BYTES a second, and has been so for some seconds, is cut off for others' room: it
+would keep them waiting for ever. Who reads or writes steadily is cut off only where all together hold so much that the
+process itself is in danger, the oldest first.
 
 What is kept for a client that may ask for it makes room before anybody is cut off.
 
@@ -24,8 +26,16 @@ _WAIT_SECONDS: Final = 0.02
 _LONGEST_PAUSE_SECONDS: Final = 0.2
 _ROOM_TIMEOUT_SECONDS: Final = 10.0
 """An answer that waits for longer for room to grow is refused: many clients wait for no longer than half a minute."""
-_WAITING_SHARE: Final = 0.25
-"""So much of the bound may be taken beyond it, by answers that wait for room."""
+_DANGER: Final = 1.5
+"""Of the bound that the budget began with. What waits for room may take the part beyond the bound; what wants more is
+refused at once, and of answers that go out, the oldest is cut off."""
+_STILL_SECONDS: Final = 3.0
+"""A client may stand still for so long without being cut off for others' room."""
+_LOOK_AGAIN_SECONDS: Final = 0.1
+SLOWEST_BYTES: Final = 256 << 10
+"""In a second. Who is slower for long counts as one that stands still."""
+SENT_AT_ONCE: Final = 256 << 10
+"""Whoever sends a large answer says so after each so many bytes (MemoryBudget.moved)."""
 _KEPT_SHARE: Final = 4
 """The part of the memory, one over this, that may be taken by what is kept."""
 SMALL_BYTES: Final = 16 << 10
@@ -35,35 +45,46 @@ SMALL_BYTES: Final = 16 << 10
 class MemoryReservation:
     """One request or answer. `cut` ends its connection; None while the server itself is at work on it."""
 
-    __slots__ = ("cut", "size_bytes", "waited_seconds")
+    __slots__ = ("cut", "size_bytes", "slow_from", "waited_seconds")
 
-    def __init__(self, cut: Callable[[], None] | None) -> None:
+    def __init__(self, cut: Callable[[], None] | None, slow_from: float = 0.0) -> None:
         self.cut = cut
+        self.slow_from = slow_from
+        """On the budget's clock. From then on it may be cut off for others' room."""
         self.size_bytes = 0
         self.waited_seconds = 0.0
-        """For room to grow, all in all."""
+        """For room, all in all."""
 
 
 @final
 class MemoryBudget:
-    """The memory that the large messages of one port may take together. `sleep` *switches*. An answer waits for
-    `room_seconds` at most, and once more so long before it begins."""
+    """The memory that the large messages of one port may take together. `sleep` *switches*. An answer or an arriving
+    request waits for `room_seconds` at most, all in all."""
 
     __slots__ = (
-        "_growing", "_kept", "_open", "_room_seconds", "_sleep", "cut_off", "growing_bytes", "kept_bytes",
-        "limit_bytes", "used_bytes",
+        "_arriving", "_clock", "_full_bytes", "_growing", "_kept", "_nobody_slow_before", "_open", "_room_seconds",
+        "_sleep", "cut_off", "growing_bytes", "kept_bytes", "limit_bytes", "used_bytes",
     )  # fmt: skip
 
     def __init__(
-        self, limit_bytes: int, sleep: Callable[[float], None], room_seconds: float = _ROOM_TIMEOUT_SECONDS
+        self,
+        limit_bytes: int,
+        sleep: Callable[[float], None],
+        clock: Callable[[], float],
+        room_seconds: float = _ROOM_TIMEOUT_SECONDS,
     ) -> None:
         self.limit_bytes = limit_bytes
-        """May change at any time; what is under way beyond a smaller one is cut off by the next that wants room."""
+        """May change at any time. While more is under way than a smaller one allows, whoever wants room waits."""
+        self._full_bytes = limit_bytes
         self._sleep = sleep
+        self._clock = clock
         self._room_seconds = room_seconds
         self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
+        self._arriving: dict[MemoryReservation, None] = {}  # likewise; those of arrive()
         self._growing: dict[MemoryReservation, None] = {}  # likewise; those of grow()
         self._kept: dict[MemoryReservation, None] = {}  # likewise
+        self._nobody_slow_before = 0.0
+        """Nobody is too slow before; thousands need not be looked at each time."""
         self.growing_bytes = 0
         """The part of `used_bytes` that answers take which are put together by grow()."""
         self.kept_bytes = 0
@@ -73,14 +94,29 @@ class MemoryBudget:
         """Connections ended for room, ever."""
 
     def begin(self, cut: Callable[[], None] | None) -> MemoryReservation:
-        reservation = MemoryReservation(cut)
+        reservation = MemoryReservation(cut, self._clock() + _STILL_SECONDS)
         self._open[reservation] = None
         return reservation
+
+    def moved(self, reservation: MemoryReservation, count: int) -> None:
+        """The client has sent or taken so many bytes."""
+        slow_from = reservation.slow_from + count / SLOWEST_BYTES
+        reservation.slow_from = min(slow_from, self._clock() + _STILL_SECONDS)
+
+    def waited(self, reservation: MemoryReservation, seconds: float) -> None:
+        """The client waited so long for the server. That does not make it slow."""
+        reservation.slow_from += seconds
+
+    def settled(self, reservation: MemoryReservation) -> None:
+        """The request has arrived whole: it waits for the server from now on, and for no client."""
+        reservation.cut = None
+        self._arriving.pop(reservation, None)
 
     def end(self, reservation: MemoryReservation) -> None:
         """Idempotent."""
         if self._open.pop(reservation, self) is not self:
             self.used_bytes -= reservation.size_bytes
+            self._arriving.pop(reservation, None)
             if self._growing.pop(reservation, self) is not self:
                 self.growing_bytes -= reservation.size_bytes
 
@@ -117,17 +153,46 @@ class MemoryBudget:
 
     @switches
     def arrive(self, reservation: MemoryReservation, count: int) -> None:
-        """`count` bytes more of a request. *Switches* when it has to wait for room. OSError when it was itself cut."""
+        """`count` bytes more of a request. *Switches* while it has to wait for room, unless it is the oldest that
+        arrives. Overloaded when that takes too long; OSError when it was itself cut."""
         self._grow(reservation, count)
-        while not self._make_room():
-            self._sleep(_WAIT_SECONDS)
+        self.moved(reservation, count)
+        if reservation in self._open:
+            self._arriving[reservation] = None
+        if not self._make_room():
+            self._await_turn(reservation)
         if reservation not in self._open:
             raise ConnectionAbortedError("cut off to make room")
 
+    @switches
+    def _await_turn(self, reservation: MemoryReservation) -> None:
+        cut, reservation.cut = reservation.cut, None  # it waits for us
+        try:
+            pause = _WAIT_SECONDS
+            while next(iter(self._arriving), reservation) is not reservation and not self._make_room():
+                pause = self._wait(reservation, pause)
+        finally:
+            reservation.cut = cut
+            reservation.slow_from = self._clock() + _STILL_SECONDS
+
+    @switches
+    def _wait(self, reservation: MemoryReservation, pause: float) -> float:
+        """The next pause. Overloaded after too many."""
+        if self._is_in_danger() or reservation.waited_seconds >= self._room_seconds:
+            raise self._overloaded()
+        self._sleep(pause)
+        reservation.waited_seconds += pause
+        return min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
+
     def send(self, reservation: MemoryReservation, count: int) -> None:
-        """An answer of `count` bytes is going to its client."""
+        """An answer of `count` bytes is going to its client; moved() hears of it as it goes."""
         self._grow(reservation, count)
-        self._make_room(spare=reservation)
+        if not self._make_room(spare=reservation):
+            while self._is_in_danger():
+                oldest = next((one for one in self._open if one.cut is not None and one is not reservation), None)
+                if oldest is None:
+                    return
+                self._cut(oldest)
 
     def collect(self, reservation: MemoryReservation, count: int) -> bool:
         """`count` bytes more of an answer that is being put together; False when there is no room for more."""
@@ -135,31 +200,27 @@ class MemoryBudget:
         return self._make_room()
 
     @switches
-    def wait_to_grow(self) -> None:
-        """*Switches* while answers that grow take half of the memory: those that have begun are to have the other half,
-        and who waits here has done nothing that would be lost. Overloaded when that takes too long."""
-        pause, waited = _WAIT_SECONDS, 0.0
-        while 2 * self.growing_bytes > self.limit_bytes:
-            if waited >= self._room_seconds:
-                raise self._overloaded()
-            self._sleep(pause)
-            waited += pause
-            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
+    def wait_to_grow(self, reservation: MemoryReservation) -> None:
+        """*Switches* while answers that grow take half of the memory, or all is taken: those that have begun are to
+        have the rest, and who waits here holds little yet. Overloaded when that takes too long."""
+        pause = _WAIT_SECONDS
+        while 2 * self.growing_bytes > self.limit_bytes or (self._growing and not self._make_room()):
+            pause = self._wait(reservation, pause)
 
     @switches
-    def grow(self, reservation: MemoryReservation, count: int) -> None:
-        """As collect(), for an answer that cannot end early. *Switches* when it has to wait for room. Overloaded."""
+    def grow(self, reservation: MemoryReservation, count: int, at_once: bool = False) -> None:
+        """As collect(), for an answer that cannot end early. *Switches* when it has to wait for room, unless it is the
+        oldest that grows. Overloaded, with `at_once` instead of any waiting. Nothing when it has ended."""
+        if reservation not in self._open:
+            return
         self._grow(reservation, count)
         self._growing[reservation] = None
         self.growing_bytes += count
         pause = _WAIT_SECONDS
-        while not self._make_room() and next(iter(self._growing)) is not reservation:
-            is_long = reservation.waited_seconds >= self._room_seconds
-            if is_long or self.used_bytes > (1 + _WAITING_SHARE) * self.limit_bytes:
+        while not self._make_room() and next(iter(self._growing), reservation) is not reservation:
+            if at_once:
                 raise self._overloaded()
-            self._sleep(pause)
-            reservation.waited_seconds += pause
-            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
+            pause = self._wait(reservation, pause)
 
     def _overloaded(self) -> Overloaded:
         return Overloaded(
@@ -173,16 +234,39 @@ class MemoryBudget:
             self.used_bytes += count
 
     def _make_room(self, spare: MemoryReservation | None = None) -> bool:
-        """False when what is left cannot be cut."""
+        """False when there is none yet."""
         while self.used_bytes > self.limit_bytes:
             if self._kept:
                 self._drop_oldest()
                 continue
-            oldest = next((one for one in self._open if one.cut is not None and one is not spare), None)
-            if oldest is None or oldest.cut is None:
+            slow = self._slowest(spare)
+            if slow is None:
                 return False
-            _LOG.warning("cut off a client that held %d bytes, to make room", oldest.size_bytes)
-            self.cut_off += 1
-            self.end(oldest)
-            oldest.cut()
+            self._cut(slow)
         return True
+
+    def _cut(self, reservation: MemoryReservation) -> None:
+        _LOG.warning("cut off a client that held %d bytes, to make room", reservation.size_bytes)
+        self.cut_off += 1
+        self.end(reservation)
+        if reservation.cut is not None:
+            reservation.cut()
+
+    def _is_in_danger(self) -> bool:
+        return self.used_bytes > _DANGER * self._full_bytes
+
+    def _slowest(self, spare: MemoryReservation | None) -> MemoryReservation | None:
+        """The one to be cut off: the oldest of those that are too slow."""
+        now = self._clock()
+        if now < self._nobody_slow_before:
+            return None
+        first = now + _STILL_SECONDS
+        for one in self._open:
+            if one.slow_from > now:
+                first = min(first, one.slow_from)
+            elif one.cut is not None and one is not spare:
+                return one
+            else:
+                first = min(first, now + _LOOK_AGAIN_SECONDS)  # it may wait for its client soon
+        self._nobody_slow_before = first
+        return None

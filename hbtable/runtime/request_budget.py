@@ -9,6 +9,7 @@ runtime.parallel have it, too. Who does long work for a request adds to it, and 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Final, NamedTuple, final
 
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
@@ -28,11 +29,13 @@ class RequestBudget:
     """The costs of the request that its task works on. `memory` is that of the port, shared by all of its requests;
     None: what the request holds is not counted."""
 
-    __slots__ = ("_held", "_memory", "cells", "is_used", "read_bytes", "seconds")
+    __slots__ = ("_held", "_memory", "_whole", "cells", "is_used", "read_bytes", "seconds")
 
     def __init__(self, memory: MemoryBudget | None = None) -> None:
         self._memory = memory
         self._held: MemoryReservation | None = None
+        self._whole: RequestBudget | None = None
+        """The request that this is a part of."""
         self.seconds = 0.0
         self.read_bytes = 0
         self.cells = 0
@@ -50,27 +53,53 @@ class RequestBudget:
         return RequestCost(self.seconds, self.read_bytes, self.cells)
 
     @switches
-    def hold(self, size_bytes: int) -> None:
+    def hold(self, size_bytes: int, at_once: bool = False) -> None:
         """The request holds so many bytes more, until clear(). *Switches* while the port has no room for them;
-        Overloaded when it has none for too long."""
-        if self._memory is None:
-            return
-        self.is_used = True
-        if self._held is None:
-            self._held = self._memory.begin(None)
-        self._memory.grow(self._held, size_bytes)
+        Overloaded when it has none for too long. `at_once`, for whoever keeps others waiting himself: Overloaded where
+        he would have to wait."""
+        if self._memory is not None:
+            self._memory.grow(self._reservation(self._memory), size_bytes, at_once)
 
     @switches
     def wait_to_hold(self) -> None:
-        """To be called before work whose result is held. *Switches* while others hold too much; Overloaded when that
-        takes too long. A request that holds something already does not wait."""
-        if self._memory is not None and self._held is None:
-            self._memory.wait_to_grow()
+        """To be called before long work whose result is held. *Switches* while others hold too much; Overloaded when
+        that takes too long. A request that holds something already does not wait."""
+        if self._memory is not None:
+            held = self._reservation(self._memory)
+            if not held.size_bytes:
+                self._memory.wait_to_grow(held)
+
+    @switches
+    def holder(self, waits: bool) -> Callable[[int], None]:
+        """hold(), for long work that begins now: after wait_to_hold(), or `at_once`."""
+        if waits:
+            self.wait_to_hold()
+        return partial(self.hold, at_once=not waits)
+
+    def adopt(self, size_bytes: int) -> None:
+        """The request holds so many bytes that were counted as another's until now. Does not wait."""
+        if self._memory is not None:
+            self._memory.collect(self._reservation(self._memory), size_bytes)
+
+    def _reservation(self, memory: MemoryBudget) -> MemoryReservation:
+        self.is_used = True
+        if self._held is None:
+            self._held = memory.begin(None)
+        return self._held
 
     def part(self) -> "RequestBudget":
         """Of a part of the request that ends in time by itself and can be gone on with, as a page of a scan: its costs
         are its own, and so is what it holds. To be cleared when the part is over."""
-        return RequestBudget(self._memory)
+        part = RequestBudget(self._memory)
+        part._whole = self
+        return part
+
+    def hand_over(self) -> None:
+        """Of a part: what it holds is in the answer of the request, which holds it from now on. Does not wait."""
+        if self._held is not None and self._whole is not None:
+            size_bytes = self._held.size_bytes
+            self.clear()
+            self._whole.adopt(size_bytes)
 
     def clear(self) -> None:
         """The request is over. Idempotent."""
@@ -99,6 +128,21 @@ def hold(size_bytes: int) -> None:
     budget = _CURRENT.get()
     if budget is not None:
         budget.hold(size_bytes)
+
+
+@switches
+def hold_at_once(size_bytes: int) -> None:
+    """As hold(), with RequestBudget.hold's `at_once`."""
+    budget = _CURRENT.get()
+    if budget is not None:
+        budget.hold(size_bytes, at_once=True)
+
+
+def adopt(size_bytes: int) -> None:
+    """As RequestBudget.adopt, of the request that the calling task works on."""
+    budget = _CURRENT.get()
+    if budget is not None:
+        budget.adopt(size_bytes)
 
 
 def work_for(budget: RequestBudget | None) -> None:

@@ -10,6 +10,7 @@ decoding, so every byte that take() waits for is counted. Framed: the length is 
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
+from hbtable.errors import Overloaded
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.switches import switches
 from hbtable.thrift.frames import CHUNK_BYTES, LARGE_CHUNK_BYTES, FrameTooLarge, chunk_bytes, whole_frame
@@ -21,6 +22,8 @@ _TURN: Final = 64
 """Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
 _ELEMENT_BYTES: Final = 100
 """The cost of a list's element once it is decoded, beside its own bytes."""
+_HEAD_BYTES: Final = 4096
+"""Kept of a message that is refused as it arrives, for the name of its call."""
 _SLOWEST_BYTES: Final = 1024
 """A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
 _WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
@@ -81,7 +84,7 @@ class MessageInput:
         """The current message, when it is large."""
         self.limit_bytes = limit_bytes
         self.refused_bytes = 0
-        """Bytes still to come of a frame that was refused for its length."""
+        """Bytes still to come of a message that was refused, as far as is known."""
         self.framed = framed
         self.data = b"" if framed else first
         self.position = 0
@@ -103,7 +106,7 @@ class MessageInput:
     def settle(self) -> None:
         """A large message is decoded: from now on it waits for us and not for its client."""
         if self.reservation is not None:
-            self.reservation.cut = None
+            self._budget.settled(self.reservation)
             self._budget.collect(self.reservation, self._elements * _ELEMENT_BYTES)
 
     def release(self) -> None:
@@ -248,7 +251,12 @@ class MessageInput:
             now = clock()
             if now - began > self._stall_seconds + self._arrived / _SLOWEST_BYTES:
                 raise TimeoutError("the message arrives too slowly")
-            self._arrive(len(piece))
+            try:
+                self._arrive(len(piece))
+            except Overloaded:
+                # What there is says which call it was, and the rest is thrown away by whoever answers it.
+                self.data, self.refused_bytes = bytes(gathered[4 if self.framed else 0 :][:_HEAD_BYTES]), missing
+                raise
             began += clock() - now
         self._began = began
         stream.settimeout(None)
@@ -263,4 +271,12 @@ class MessageInput:
             self.reservation = self._budget.begin(self._stream.close)
             self._budget.arrive(self.reservation, self._arrived)
         if count > CHUNK_BYTES:
-            self._pause()
+            self._pause_in_message()
+
+    @switches
+    def _pause_in_message(self) -> None:
+        """The client is not slow meanwhile."""
+        before = self._clock()
+        self._pause()
+        if self.reservation is not None:
+            self._budget.waited(self.reservation, self._clock() - before)

@@ -110,7 +110,7 @@ class Machine:
         scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions())
         record = TableRecord(16, TableState.ENABLED, SCHEMA)
         tables: Any = TableBackend(lambda name: side)  # type: ignore[arg-type, return-value]
-        budget = MemoryBudget(1 << 30, runtime.sleep)
+        budget = MemoryBudget(1 << 30, runtime.sleep, runtime.clock_seconds)
         return ScannerCalls(tables, lambda _: record, scanners, lambda _: None, 64 << 20, lambda: None, budget)
 
     def open(self, scan: TScan) -> None:

@@ -30,6 +30,7 @@ from hbtable.model.read import Columns as AskedColumns
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
 from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.request_budget import adopt
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
@@ -209,6 +210,7 @@ class ScannerCalls:
             )
         finally:
             self._budget.end(collected)
+        adopt(collected.size_bytes)  # until the answer is made of it, which counts itself
         scanner.ended = scanner.position is None
         return pages
 

@@ -12,6 +12,7 @@ from typing import Final, final
 
 from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.model.cell import Cell, Row
+from hbtable.runtime.memory_budget import SENT_AT_ONCE
 from hbtable.runtime.slices import FREED_AT_ONCE
 from hbtable.switches import switches
 
@@ -59,6 +60,16 @@ class LargeAnswer:
         """In order; what was taken is not held here any more."""
         while self._pieces:
             yield self._pieces.popleft()
+
+
+def parts_of(answer: bytes | LargeAnswer) -> Iterator[bytes]:
+    """As they are sent, one after the other: none is so large that it tells too late that its client takes it."""
+    for piece in (answer,) if isinstance(answer, bytes) else answer.take():
+        if len(piece) <= SENT_AT_ONCE:
+            yield piece
+            continue
+        for first in range(0, len(piece), SENT_AT_ONCE):
+            yield piece[first : first + SENT_AT_ONCE]
 
 
 @switches

@@ -15,7 +15,7 @@ import h11
 
 from hbtable.access.user import User, act_as
 from hbtable.access.verification import Verifier
-from hbtable.errors import NotAuthenticated, Unavailable
+from hbtable.errors import NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
@@ -201,10 +201,14 @@ class HttpStream:
             return None
         if len(chunks) > SMALL_BYTES:
             budget = self._context.budget
-            if self._reservation is None:
-                self._reservation = budget.begin(self._carrier.close)
-                budget.arrive(self._reservation, len(chunks) - len(data))
-            budget.arrive(self._reservation, len(data))
+            try:
+                if self._reservation is None:
+                    self._reservation = budget.begin(self._carrier.close)
+                    budget.arrive(self._reservation, len(chunks) - len(data))
+                budget.arrive(self._reservation, len(data))
+            except Overloaded as error:
+                self._refuse(503, f"The request was not begun: {error}.")
+                return None
         return b""
 
     @switches

@@ -55,7 +55,7 @@ def in_thrift(start: bytes, error: HbtableError, context: ConnectionContext) -> 
 
 @switches
 def _head_of(start: bytes, wire: Wire, context: ConnectionContext) -> Call | None:
-    budget = MemoryBudget(len(start) + 1, lambda seconds: None)
+    budget = MemoryBudget(len(start) + 1, lambda seconds: None, context.clock)
     source = MessageInput(_Ended(), len(start), 0.0, context.pause, budget, context.clock, False, start)
     try:
         return wire.read_head(source)

@@ -12,7 +12,6 @@ from typing import final
 from hbtable.errors import LimitExceeded
 from hbtable.model.values import shown
 from hbtable.runtime.request_budget import RequestBudget, current_budget
-from hbtable.switches import switches
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.state import Environment
@@ -72,13 +71,10 @@ class CostLimit:
         )
 
 
-@switches
 def paced_request(environment: Environment) -> tuple[CostLimit, Pacer]:
-    """Of the request that the calling task works on, for a read that may be long. *Switches* while others hold too
-    much memory; Overloaded."""
+    """Of the request that the calling task works on, for a read that may be long."""
     options = environment.options
     cost = CostLimit(options, current_budget() or RequestBudget())
-    cost.budget.wait_to_hold()
     return cost, Pacer(environment.runtime, options.slice_seconds, cost=cost)
 
 

@@ -16,6 +16,7 @@ from hbtable.filters.evaluate import RowFilter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.ranges import successor
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest, bytes_of
+from hbtable.model.values import shown
 from hbtable.switches import switches
 from hbtable.tablet.reads.long_rows import OBJECT_BYTES, row_too_large
 from hbtable.tablet.reads.resuming import Resumption
@@ -333,6 +334,10 @@ class PageBuilder:
                 self.resumption = Resumption(self.resumption.position, is_filtered=self._filter is not None)
 
     # ------------------------------------------------------------ the page
+
+    def place(self) -> str:
+        """The place that it has come to, for people."""
+        return "in the first row of a page" if self._last_row is None else f"behind row {shown(self._last_row)}"
 
     def reach(self, row: bytes) -> None:
         """All that lies before `row` in scan order was looked at, though nothing may have been offered of it, and it

@@ -26,7 +26,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
-from hbtable.model.values import LARGEST_I64, check_bytes, shown
+from hbtable.model.values import LARGEST_I64, check_bytes
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -114,19 +114,19 @@ def _fresh_filter(state: TabletState, expression: Expression, pause: Callable[[]
 
 @switches
 def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
-    """One row's cells as they are now; no checks, no filter. May switch. Hot: read-modify-writes begin with it."""
+    """A row's cells as they are now, for whoever holds the row: waits for no memory (Overloaded). No checks. Hot."""
     snapshot, selection = _snapshot(state, spec, None)
-    return _cells(state, row, spec, snapshot, selection, None, LARGEST_I64)
+    return _cells(state, row, spec, snapshot, selection, None, LARGEST_I64, waits=False)
 
 
 @switches
 def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
-    """The newest cell of a column, None when there is none, and its own time to live in milliseconds (0: none). No
-    checks. May switch. Hot: read-modify-writes begin with it."""
+    """The newest cell of a column, None when there is none, and its own time to live in milliseconds (0: none). As
+    read_row() for whoever holds the row. Hot."""
     spec = ReadSpec(columns={family: frozenset((qualifier,))})
     snapshot, selection = _snapshot(state, spec, None)
     seen: list[Pair] = []
-    cells = _cells(state, row, spec, snapshot, selection, None, LARGEST_I64, seen)
+    cells = _cells(state, row, spec, snapshot, selection, None, LARGEST_I64, seen, waits=False)
     if not cells:
         return None, 0
     cell = cells[0]
@@ -154,17 +154,15 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         page = PageBuilder(request, row_filter, cost.budget.hold)
         if page.is_finished():
             return page.page(True)
-        cost.place = partial(_behind, page)
+        cost.place = page.place
         limit = TimeLimit(runtime, options.scan_seconds, cost)
         bounds = bounds_of(state.range, request)
         found = plain_page(state, request, bounds, pacer, limit) if request.plain else None
-        return found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit, cost)
+        found = found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit, cost)
+        cost.budget.hand_over()
+        return found
     finally:
         cost.budget.clear()
-
-
-def _behind(page: PageBuilder) -> str:
-    return "in the first row of a page" if page.last_row is None else f"behind row {shown(page.last_row)}"
 
 
 @switches
@@ -259,10 +257,11 @@ def _cells(
     most_bytes: int,
     seen: list[Pair] | None = None,
     paced: tuple[CostLimit, Pacer] | None = None,
+    waits: bool = True,
 ) -> list[Cell]:
-    """`sieve` makes the filter that they must pass. `seen` is filled with the pairs that the cells were chosen from.
-    LimitExceeded where they count more than `most_bytes`, but only of a row that is read in parts, or cost too much.
-    `paced` is of the whole read, if it may be long."""
+    """`sieve` makes the filter that they pass. `seen` gets the pairs that the cells were chosen from. LimitExceeded
+    where they count more than `most_bytes`, but only of a row in parts, or cost too much. `paced` is of the whole read,
+    if it may be long. `waits`: for memory; Overloaded at once otherwise."""
     now = state.shared.wall.millis()
     while True:
         try:
@@ -279,7 +278,8 @@ def _cells(
                     return []
                 cost, pacer = paced or paced_request(state.environment)
                 cost.row, snapshot.budget = row, cost.budget
-                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, cost.budget.hold)
+                holder = cost.budget.holder(waits)
+                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, holder)
                 take_part = long_row.take
                 lists = pacer.paused(lists)  # of what is deleted no part comes
             for _, cells in visible_rows(
@@ -300,9 +300,7 @@ def _cells(
                 if row_filter.searches.may_ask:
                     row_filter.searches.ahead([(row, cells)])
                 return [] if row_filter.skips_row(row) else row_filter.apply(row, cells, spec.max_versions)
-            if long_row is None:
-                return []
-            return long_row if row_filter is None else row_filter.end(long_row)
+            return [] if long_row is None else long_row if row_filter is None else row_filter.end(long_row)
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
             snapshot = ReadSnapshot(state.version, state.applied, selection, state.tally, snapshot.budget)

@@ -25,7 +25,7 @@ from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
 from hbtable.model.read import ANSWER_BYTES
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
-from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
+from hbtable.runtime.request_budget import HELD_AT_ONCE, hold_at_once
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -139,7 +139,7 @@ class ReadModifyWriter:
                     "together with what is appended: append to fewer of them at a time"
                 )
             if size - held > HELD_AT_ONCE:
-                hold(_COPIES * (size - held))
+                hold_at_once(_COPIES * (size - held))
                 held = size
             operation = (PUT, family, qualifier, self._time(row, cell), old + suffix)
             sent.add(value)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from hbtable.errors import Overloaded
 from hbtable.hbase.log_limiter import LINES, LogLimiter
-from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget
+from hbtable.runtime.memory_budget import SLOWEST_BYTES, SMALL_BYTES, MemoryBudget
 from hbtable.runtime.request_budget import RequestBudget, RequestCost
 from hbtable.thrift.message_input import MessageInput
 from tests.harness.planted_bugs import is_found
@@ -22,37 +23,88 @@ class Trace:
         self.cut: list[str] = []
         self.slept = 0
         self.wake: Any = lambda: None
-        self.budget = MemoryBudget(limit, self._sleep)
+        self.now = 0.0
+        self.budget = MemoryBudget(limit, self._sleep, lambda: self.now)
 
     def _sleep(self, seconds: float) -> None:
         self.slept += 1
+        self.now += seconds
         self.wake()
 
     def begin(self, name: str) -> Any:
         return self.budget.begin(lambda: self.cut.append(name))
 
 
-def test_beyond_the_budget_the_message_that_began_first_is_cut() -> None:
+def test_beyond_the_budget_the_client_that_stands_still_is_cut_off_and_not_before() -> None:
     trace = Trace(100)
     for name in "abc":
         trace.budget.arrive(trace.begin(name), 40)
     assert (trace.cut, trace.budget.used_bytes) == (["a"], 80)
+    assert 2.5 < trace.now < 3.5
 
 
-def test_a_request_that_is_itself_the_oldest_ends() -> None:
+def test_requests_that_arrive_wait_for_those_before_them_and_are_refused_in_the_end() -> None:
+    trace = Trace(100 << 20)
+    first, second = trace.begin("a"), trace.begin("b")
+    trace.wake = lambda: trace.budget.moved(first, 1 << 20)  # steady, and never done
+    trace.budget.arrive(first, 90 << 20)
+    trace.budget.arrive(first, 40 << 20)  # beyond the bound, but somebody has to come to an end
+    assert trace.slept == 0
+    with pytest.raises(Overloaded, match="try again"):
+        trace.budget.arrive(second, 15 << 20)
+    assert (trace.cut, 9.5 < trace.now < 11) == ([], True)
+    trace.budget.end(second)
+    third = trace.begin("c")
+    trace.wake = lambda: trace.budget.end(first)
+    trace.budget.arrive(third, 15 << 20)
+    assert (trace.cut, trace.budget.used_bytes) == ([], 15 << 20)
+
+
+def test_who_waits_for_room_is_not_the_one_that_stands_still() -> None:
     trace = Trace(100)
-    first = trace.begin("a")
-    trace.budget.arrive(first, 90)
-    with pytest.raises(ConnectionAbortedError):
-        trace.budget.arrive(first, 90)
-    assert (trace.cut, trace.budget.used_bytes) == (["a"], 0)
+    working = trace.budget.begin(None)
+    trace.budget.collect(working, 90)
+    oldest = trace.begin("oldest")
+    trace.budget.arrive(oldest, 5)
+    waiting = trace.begin("waiting")
+
+    def end_late() -> None:
+        trace.budget.moved(oldest, 1 << 20)
+        if trace.now > 8:
+            trace.budget.end(working)
+
+    trace.wake = end_late
+    trace.budget.arrive(waiting, 20)
+    assert (trace.cut, trace.budget.used_bytes) == ([], 25)
 
 
-def test_an_answer_is_not_cut_for_its_own_room() -> None:
+def test_a_client_that_takes_its_answer_steadily_is_never_cut_off_and_a_slow_one_is() -> None:
+    def cut_off(bytes_a_second: int) -> list[str]:
+        trace = Trace(100)
+        sending, late = trace.begin("reader"), trace.budget.begin(None)
+        trace.budget.send(sending, 90)
+        trace.budget.grow(trace.budget.begin(None), 5)  # goes on in any case
+
+        def take() -> None:
+            trace.budget.moved(sending, int(bytes_a_second * 0.2))
+
+        trace.wake = take
+        with suppress(Overloaded):
+            trace.budget.grow(late, 10)
+        return trace.cut
+
+    assert cut_off(2 * SLOWEST_BYTES) == []
+    assert cut_off(SLOWEST_BYTES // 2) == ["reader"]
+    assert cut_off(0) == ["reader"]
+
+
+def test_an_answer_is_not_cut_for_its_own_room_and_others_are_where_the_process_is_in_danger() -> None:
     trace = Trace(100)
     first, answer = trace.begin("a"), trace.begin("b")
     trace.budget.arrive(first, 90)
-    trace.budget.send(answer, 500)
+    trace.budget.send(answer, 50)
+    assert trace.cut == []
+    trace.budget.send(answer, 450)
     assert (trace.cut, trace.budget.used_bytes) == (["a"], 500)
     trace.budget.end(answer)
     trace.budget.end(answer)
@@ -88,15 +140,16 @@ def test_what_is_kept_takes_room_from_nobody_and_a_quarter_at_most() -> None:
 def test_what_the_server_works_on_stays_and_others_wait_or_are_refused() -> None:
     trace = Trace(100)
     working = trace.budget.begin(None)
-    assert not trace.budget.collect(working, 150)
+    assert not trace.budget.collect(working, 120)
     trace.budget.grow(trace.budget.begin(None), 0)  # the oldest of those that grow
-    with pytest.raises(Overloaded, match=r"150 bytes of large .* its bound of 100 lets it add to; try again"):
-        trace.budget.grow(trace.budget.begin(None), 0)
+    refused = trace.budget.begin(None)
+    with pytest.raises(Overloaded, match=r"160 bytes of large .* its bound of 100 lets it add to; try again"):
+        trace.budget.grow(refused, 40)
     assert trace.slept == 0
+    trace.budget.end(refused)
+    trace.budget.arrive(trace.begin("first"), 0)
     trace.wake = lambda: trace.budget.end(working)
-    arriving = trace.begin("late")
-    arriving.cut = None
-    trace.budget.arrive(arriving, 50)
+    trace.budget.arrive(trace.begin("late"), 20)
     assert (trace.slept, trace.cut) == (1, [])
 
 
@@ -126,7 +179,7 @@ def test_an_answer_that_waits_again_and_again_is_refused_when_that_is_too_long_t
         if not len(slept) % 8:
             budget.end(other)
 
-    budget = MemoryBudget(100, sleep, room_seconds=5.0)
+    budget = MemoryBudget(100, sleep, lambda: sum(slept), room_seconds=5.0)
     first, growing, other = (budget.begin(None) for _ in range(3))
     budget.grow(first, 50)
     budget.grow(growing, 40)
@@ -143,11 +196,48 @@ def test_an_answer_that_waits_again_and_again_is_refused_when_that_is_too_long_t
     assert 5.0 <= sum(slept) < 5.5
 
 
+def test_who_keeps_others_waiting_is_refused_where_he_would_have_to_wait() -> None:
+    trace = Trace(100)
+    first, second = RequestBudget(trace.budget), RequestBudget(trace.budget)
+    first.hold(90, at_once=True)
+    first.hold(20, at_once=True)
+    with pytest.raises(Overloaded, match="try again"):
+        second.hold(5, at_once=True)
+    assert trace.slept == 0
+    second.clear()
+    assert trace.budget.used_bytes == 110
+
+
+def test_what_has_ended_cannot_grow() -> None:
+    trace = Trace(100)
+    ended = trace.budget.begin(None)
+    trace.budget.grow(ended, 40)
+    trace.budget.end(ended)
+    trace.budget.grow(ended, 40)
+    assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (0, 0)
+    other = trace.budget.begin(None)
+    trace.budget.grow(other, 120)
+    assert trace.slept == 0, "nothing that has ended is the oldest for ever"
+
+
+def test_what_a_page_held_is_its_requests_until_the_answer_is_sent() -> None:
+    trace = Trace(100)
+    request = RequestBudget(trace.budget)
+    for size in (30, 20):
+        page = request.part()
+        page.hold(size)
+        page.hand_over()
+        page.clear()
+    assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (50, 0)
+    request.clear()
+    assert trace.budget.used_bytes == 0
+
+
 def test_who_has_not_begun_waits_while_answers_take_half_of_the_memory() -> None:
     trace = Trace(100)
-    trace.budget.wait_to_grow()
+    RequestBudget(trace.budget).wait_to_hold()
     trace.budget.arrive(trace.begin("slow"), 95)  # what a client sends is no reason to wait
-    trace.budget.wait_to_grow()
+    RequestBudget(trace.budget).wait_to_hold()
     assert trace.slept == 0
     held, late = RequestBudget(trace.budget), RequestBudget(trace.budget)
     held.hold(51)
@@ -166,7 +256,7 @@ def test_where_too_many_wait_for_room_the_next_is_refused_at_once() -> None:
     trace = Trace(100)
     trace.budget.grow(trace.budget.begin(None), 90)
     with pytest.raises(Overloaded):
-        trace.budget.grow(trace.budget.begin(None), 36)
+        trace.budget.grow(trace.budget.begin(None), 61)
     assert trace.slept == 0
 
 
@@ -211,7 +301,7 @@ def _input(
     clock: Callable[[], float] = lambda: 0.0,
     framed: bool = False,
 ) -> MessageInput:
-    budget = budget or MemoryBudget(1 << 30, lambda seconds: None)
+    budget = budget or MemoryBudget(1 << 30, lambda seconds: None, lambda: 0.0)
     return MessageInput(Drip(data, piece), 1 << 20, 1.0, lambda: pauses.append(1), budget, clock, framed)
 
 
@@ -252,7 +342,7 @@ def test_messages_that_wait_for_no_answer_let_others_run() -> None:
 
 
 def test_a_large_message_is_counted_while_it_is_there_and_forgotten_after() -> None:
-    budget = MemoryBudget(1 << 30, lambda seconds: None)
+    budget = MemoryBudget(1 << 30, lambda seconds: None, lambda: 0.0)
     source = _input(b"x" * 500_000, 1000, [], budget)
     assert source.begin()
     assert budget.used_bytes == 0

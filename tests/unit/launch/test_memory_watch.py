@@ -41,7 +41,7 @@ def test_the_parts_follow_and_one_line_says_so(caplog: pytest.LogCaptureFixture)
 
     def life() -> None:
         taken = [500]
-        budget, cache = MemoryBudget(800, runtime.sleep), BlockCache(400)
+        budget, cache = MemoryBudget(800, runtime.sleep, runtime.clock_seconds), BlockCache(400)
         watch = MemoryWatch(runtime, Registry(), LIMIT, [budget], cache, lambda: taken[0])
         watch.start()
         runtime.sleep(1.0)

@@ -57,7 +57,7 @@ def test_a_miss_reads_several_following_tablets(cluster):
 
 def test_what_is_read_of_metadata_is_no_part_of_an_answer(cluster):
     """Else a lookup would wait for the memory of large answers, and those that share it."""
-    memory = MemoryBudget(1 << 20, cluster.runtime.sleep)
+    memory = MemoryBudget(1 << 20, cluster.runtime.sleep, cluster.runtime.clock_seconds)
     memory.grow(memory.begin(None), 1 << 20)
     request = RequestBudget(memory)
     work_for(request)

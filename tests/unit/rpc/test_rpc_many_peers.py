@@ -144,7 +144,7 @@ def test_a_read_is_refused_for_want_of_room_before_its_caller_gives_it_up(opened
 
 def test_an_answer_that_was_read_is_counted_for_the_request_it_was_asked_for(opened):
     port = opened(Service(value=bytes(1 << 20)))
-    memory = MemoryBudget(8 << 20, port.runtime.sleep)
+    memory = MemoryBudget(8 << 20, port.runtime.sleep, port.runtime.clock_seconds)
     request, later = RequestBudget(memory), RequestBudget(memory)
     service = port.transport.tablet_service("s1")
     try:

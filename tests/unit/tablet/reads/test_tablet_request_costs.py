@@ -125,7 +125,7 @@ def test_a_long_row_is_counted_while_it_is_read(bench: Bench, text: bytes | None
 
     def main() -> None:
         tablet = filled(bench)
-        memory = MemoryBudget(1 << 20, bench.runtime.sleep)
+        memory = MemoryBudget(1 << 20, bench.runtime.sleep, bench.runtime.clock_seconds)
         older, mine = RequestBudget(memory), RequestBudget(memory)
         older.hold(memory.limit_bytes)
         work_for(mine)
@@ -144,6 +144,26 @@ def test_a_long_row_is_counted_while_it_is_read(bench: Bench, text: bytes | None
         assert len(cells) == LONG + 1
         assert memory.used_bytes > 130 * LONG
         work_for(None)
+
+    bench.run(main)
+
+
+def test_who_holds_a_row_waits_for_no_memory(bench: Bench) -> None:
+    """Else others would wait for the row, and for his turn."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        memory = MemoryBudget(1 << 20, bench.runtime.sleep, bench.runtime.clock_seconds)
+        older, mine = RequestBudget(memory), RequestBudget(memory)
+        older.hold(memory.limit_bytes)
+        before = bench.runtime.clock_seconds()
+        work_for(mine)
+        with pytest.raises(Overloaded, match="try again"):
+            tablet.append(b"m", [(b"f", b"q", bytes(300_000))])
+        assert bench.runtime.clock_seconds() - before < 1
+        work_for(None)
+        assert tablet.read_rows([b"m"], ReadSpec(columns={b"f": frozenset((b"q",))})) == []
+        assert tablet.append(b"m", [(b"f", b"q", b"v")])[0][2] == b"v"
 
     bench.run(main)
 

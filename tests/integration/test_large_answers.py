@@ -1,0 +1,72 @@
+"""Many clients with large answers and requests at once, more than fit into the memory for them: they wait for each
+other or are told to try again, and nobody who reads or writes is cut off."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import happybase
+from Hbase_thrift import IOError as ThriftIOError
+
+from tests.harness.server import ServerProcess
+
+CLIENTS = 10
+TIMES = 6
+ROW = {b"f:%04d" % number: bytes([number % 256]) * 4000 for number in range(1000)}
+"""4 MB."""
+OPTIONS = [
+    "log.durability=os",
+    f"thrift.transfer_bytes={20 << 20}",
+    f"thrift.cell_bytes={1 << 20}",
+    f"thrift.message_bytes={8 << 20}",
+    f"thrift.answer_bytes={8 << 20}",
+]
+
+
+def scan_it(table: happybase.Table) -> None:
+    assert [data for _, data in table.scan(batch_size=1)] == [ROW, ROW]
+
+
+def get_it(table: happybase.Table) -> None:
+    assert table.row(b"a") == ROW
+
+
+def put_it(table: happybase.Table) -> None:
+    table.put(b"z", ROW)
+
+
+def outcomes(server: ServerProcess, work: Callable[[happybase.Table], None]) -> Counter[str]:
+    """Of each client's calls: done, or the beginning of what it was told."""
+
+    def live(_: int) -> Counter[str]:
+        connection, found = server.connect(), Counter[str]()
+        table = connection.table("t")
+        for _ in range(TIMES):
+            try:
+                work(table)
+                found["done"] += 1
+            except ThriftIOError as error:
+                found[f"{bytes(error.message).partition(b':')[0].decode()}, canRetry {error.canRetry}"] += 1
+        connection.close()
+        return found
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return sum(pool.map(live, range(CLIENTS)), Counter[str]())
+
+
+def test_steady_clients_with_large_rows_wait_or_are_told_and_are_not_cut_off(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", OPTIONS) as server:
+        connection = server.connect()
+        connection.create_table("t", {"f": {"max_versions": 1}})
+        for row in (b"a", b"b"):
+            connection.table("t").put(row, ROW)
+        for work in (scan_it, get_it):
+            found = outcomes(server, work)
+            assert set(found) <= {"done", "org.apache.hadoop.hbase.CallQueueTooBigException, canRetry True"}
+            assert found.total() == CLIENTS * TIMES
+            assert found["done"] > found.total() / 2
+        found = outcomes(server, put_it)
+        assert found == {"done": CLIENTS * TIMES}
+        assert server.stop() == 0
+        assert "cut off" not in server.errors.read_text()
