@@ -23,7 +23,7 @@ from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.opening import open_stream
 from hbtable.hbase.read_ahead import ReadAhead
-from hbtable.hbase.relay import RELAYED
+from hbtable.hbase.relay import RELAYED, bid_farewell
 from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.wrong_protocols import explanation, reason
@@ -63,8 +63,8 @@ class GatewayConnection:
     runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_ahead", "_before", "_context", "_cost", "_head", "_stream", "_wire", "answered", "busy", "client", "framed",
-        "host", "idle_since", "sending", "user",
+        "_ahead", "_before", "_context", "_cost", "_head", "_left", "_stream", "_wire", "answered", "busy", "client",
+        "framed", "host", "idle_since", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
@@ -84,9 +84,14 @@ class GatewayConnection:
         self.busy = False
         self.sending = False
         self.answered = False
+        self._left = False
         self.idle_since = context.clock()
 
     def close(self) -> None:
+        """No call is begun any more."""
+        self._left = True
+        if self.host == RELAYED and not self.busy:
+            bid_farewell(self._stream)
         self._stream.close()
 
     @property
@@ -97,13 +102,13 @@ class GatewayConnection:
     def turn_out(self, most: int) -> None:
         """The client reads why as the answer to its next call, if it has spoken at all."""
         self._warn("cut %s off, which was idle: all %d connections are taken", self.client, most)
-        if self._wire is not None and self._head is None:
+        if self._wire is not None and self._head is None and self.host != RELAYED:
             reason = _TURNED_OUT.format(most=most, host=self.host)
             # Whatever its socket does not take at once is lost: who makes room must not wait for an idle client.
             with suppress(OSError):
                 self._stream.settimeout(0.0)
                 self._send(self._wire.dialect.refusal(b"", 0, INTERNAL_ERROR, reason), self.framed)
-        self._stream.close()
+        self.close()
 
     @switches
     def serve(self) -> None:
@@ -221,8 +226,8 @@ class GatewayConnection:
                 if method.choose is not None:
                     method, values = method.choose(values, self._before)
                 self._before = method
-                if context.draining:
-                    return  # closed while this was being decoded: carried out, it could not be answered
+                if context.draining or self._left:
+                    return  # closed while this waited or was being decoded: carried out, it could not be answered
                 decoded = clock()
                 self.busy = True
                 context.in_flight += 1

@@ -5,6 +5,9 @@ would be made of the decoded call, and the answer of the decoded answer.
 
     call      a frame with the message       answer    a frame with the message, or with NOT_MINE: nothing was done
 
+A gateway that closes an idle connection of another one says NOT_MINE before. A call that was sent at that moment finds
+it as its answer, and was not begun.
+
 Which calls: those of Thrift1's strict binary protocol that name one table and, but for batches, one row. All others,
 those of batches over several tablets, large ones, and all while users are asked who they are, go by the client library
 as on any cluster. So they do where this way fails before the call went out. After that a read is done again; a write
@@ -13,6 +16,7 @@ may have been carried out, which its client is told, as of any server that dies.
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError, OutcomeUnknown
@@ -21,6 +25,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.network.sockets import Socket
 from hbtable.switches import switches
+from hbtable.thrift.message_input import Stream
 
 RELAYED: Final = "relayed"
 """The host, as far as a gateway knows it, of calls that another one passed on: these go no further."""
@@ -146,7 +151,7 @@ class Relay:
         except BaseException:
             socket.close()
             raise
-        if len(idle) >= _KEPT:
+        if len(idle) >= _KEPT or answer == NOT_MINE:  # which may be a farewell
             socket.close()
         else:
             idle.append(socket)
@@ -186,6 +191,13 @@ def _answer(socket: Socket) -> bytes:
     if not data:
         raise _Lost("it closed the connection")
     return data[4:]
+
+
+def bid_farewell(stream: Stream) -> None:
+    """To another gateway, whose connection is idle: what it has just sent is not begun. Does not switch."""
+    with suppress(OSError):
+        stream.settimeout(0.0)
+        stream.sendall(_U32.pack(len(NOT_MINE)) + NOT_MINE)
 
 
 def _within(batches: Sequence[tuple[object, ...]], record: TabletRecord) -> bool:

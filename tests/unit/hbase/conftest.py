@@ -91,6 +91,7 @@ class FakeTable:
         self.page_rows = page_rows
         self.mutations: list[RowMutation] = []
         self.ranges: list[tuple[RowRange, int]] = []
+        self.increments: list[int] = []
         self.specs: list[ReadSpec] = []
         self.requests: list[ScanRequest] = []
         self.ahead: list[ScanRequest] = []
@@ -150,6 +151,7 @@ class FakeTable:
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         self._check()
+        self.increments.append(amount)
         return amount + 1
 
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:

@@ -1,13 +1,15 @@
 """A call goes on to the gateway beside the row's owner as it came; where that fails nothing is done twice."""
 
 import struct
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hbtable.errors import OutcomeUnknown, Unavailable
-from hbtable.hbase.relay import NOT_MINE, Relay
+from hbtable.hbase.connection import GatewayConnection
+from hbtable.hbase.relay import NOT_MINE, RELAYED, Relay
 from hbtable.metrics.registry import Registry
 from hbtable.model.ranges import RowRange
 
@@ -124,6 +126,51 @@ def test_without_an_answer_a_read_is_done_again_and_a_write_is_not(pieces: list[
             ask(Peer(list(pieces)), name, b"b")
     with pytest.raises(OutcomeUnknown):
         ask(Peer(list(pieces)), "mutateRows", [(b"b", [])])
+
+
+@pytest.mark.parametrize("leave", [lambda one: one.turn_out(1), lambda one: one.close()], ids=["turned out", "drained"])
+def test_a_connection_that_is_closed_between_the_call_and_its_answer_has_begun_nothing(
+    gateway: Any, client: Any, leave: Callable[[GatewayConnection], None]
+) -> None:
+    """The owner's gateway makes room, or stops, while the call of another gateway is on its way."""
+    call = client.encode("atomicIncrement", tableName=b"t", row=b"b", column=b"f:n", value=1)
+
+    class Owner(Peer):
+        def __init__(self) -> None:
+            super().__init__([])
+            self.stream = gateway.talk()
+
+        def sendall(self, data: bytes, flags: int = 0) -> None:
+            self.got += data
+            first, rest = data[:5], data[5:]
+            connection = GatewayConnection(self.stream, f"{RELAYED}:1", gateway.context)
+            self.stream.pieces = [first, lambda: leave(connection), rest]
+            connection.serve()
+            self.pieces = [self.stream.sent] if self.stream.sent else []
+
+    owner = Owner()
+    answer, table = ask(owner, "atomicIncrement", b"b", whole=call)
+    assert answer is None, "it is done here"
+    assert table.forgotten == [b"b"]
+    assert owner.closed, "nothing more is sent to it"
+    assert owner.stream.sent == framed(NOT_MINE)
+    assert not gateway.table.increments
+
+
+def test_a_call_that_waits_for_its_turn_when_its_connection_is_closed_is_not_begun(gateway: Any, client: Any) -> None:
+    message = client.encode("atomicIncrement", tableName=b"t", row=b"b", column=b"f:n", value=1)
+    stream = gateway.talk()
+    stream.pieces = [framed(message)]
+    connection: GatewayConnection
+
+    def turned_out(host: str) -> Callable[[float], None]:
+        return lambda now: connection.turn_out(1)
+
+    gateway.context.request_gate = turned_out
+    connection = GatewayConnection(stream, f"{RELAYED}:1", gateway.context)
+    connection.serve()
+    assert stream.sent == framed(NOT_MINE)
+    assert not gateway.table.increments
 
 
 def test_a_call_that_was_passed_on_goes_no_further() -> None:
