@@ -33,6 +33,8 @@ class Writer(threading.Thread):
         self.acknowledged: set[bytes] = set()
         self.doubtful: set[bytes] = set()
         """They may be there, or may not."""
+        self.not_to_retry: list[str] = []
+        """Errors that forbid what is harmless: to send the put again."""
         self.longest_wait = 0.0
         self._number = number
         self._port = port
@@ -52,8 +54,10 @@ class Writer(threading.Thread):
             try:
                 table.put(row, {b"f:v": row})
                 self.acknowledged.add(row)
-            except HBaseError:  # its server died with the call in its hands
+            except HBaseError as error:  # its server died with the call in its hands
                 self.doubtful.add(row)
+                if b"DoNotRetry" in error.message:
+                    self.not_to_retry.append(str(error))
             self.longest_wait = max(self.longest_wait, time.monotonic() - began)
 
 
@@ -103,6 +107,7 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(
     print(f"\n{kills} kills, {len(acknowledged)} acknowledged, {len(doubtful)} in doubt, longest wait {longest:.1f} s")
     assert kills
     assert acknowledged
+    assert [text for writer in writers for text in writer.not_to_retry] == []
     assert not acknowledged - found.keys(), "lost"
     assert not found.keys() - acknowledged - doubtful, "never written"
     assert all(row == value for row, value in found.items())

@@ -27,6 +27,10 @@ class TooLongArgument(BadArgument, errors.LimitExceeded):
     """An argument is longer than it may be."""
 
 
+class PutsUnknown(errors.OutcomeUnknown):
+    """Of puts alone, which may be sent again (unknown_puts.py)."""
+
+
 class JavaError(HbtableError):
     """An error whose Java class is known where it is raised."""
 
@@ -67,6 +71,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.Unavailable, PLAIN, True),
     (errors.Conflict, PLAIN, True),
     (errors.AlreadyExists, HBASE + "NamespaceExistException", False),
+    (PutsUnknown, PLAIN, True),
     (errors.OutcomeUnknown, DO_NOT_RETRY, False),
     (errors.Corruption, DO_NOT_RETRY, False),
     (errors.StorageFailed, DO_NOT_RETRY, False),

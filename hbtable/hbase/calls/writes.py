@@ -9,17 +9,16 @@ of two writes wins. With one, HBase's masking rule holds: a delete at T hides pu
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
-from hbtable.client.table_calls import TableCalls
-from hbtable.errors import LimitExceeded, OutcomeUnknown
+from hbtable.errors import LimitExceeded
 from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.thrift_structs import TAppend, TIncrement
 from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column, given_column, row_mutation, shown
-from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
+from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.hbase.put_batches import put_batch
+from hbtable.hbase.unknown_puts import apply
 from hbtable.model.cell import SERVER_TIME, Cell
-from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
-from hbtable.model.put_batch import PutBatch
+from hbtable.model.mutation import DELETE_FAMILY, RowMutation
 from hbtable.runtime.slices import FREED_AT_ONCE, let_go, with_pauses
 from hbtable.switches import switches
 
@@ -85,7 +84,7 @@ class WriteCalls:
             return
         let_go(mutations or (), self._pause)
         try:
-            self._apply(self._tables.named(table), (mutation,))
+            apply(self._tables.named(table), (mutation,))
         finally:
             let_go(mutation.operations, self._pause)
 
@@ -103,7 +102,7 @@ class WriteCalls:
             return
         let_go(batches, self._pause)
         try:
-            self._apply(self._tables.named(table), changes)
+            apply(self._tables.named(table), changes)
         finally:
             if puts is None:
                 for change in changes:
@@ -128,21 +127,6 @@ class WriteCalls:
                 if len(change.operations) > FREED_AT_ONCE:
                     let_go(mutations or (), self._pause)
         return changes
-
-    @switches
-    def _apply(self, named: TableCalls, changes: Sequence[RowMutation]) -> None:
-        """Puts whose outcome is unknown, as after the death of their server, may be sent again, as clients of HBase do:
-        the same values stand there once more. Not by us: between the two another client may have read the first and
-        written its own, and the caller alone knows whether that matters."""
-        try:
-            named.mutate(changes)
-        except OutcomeUnknown as error:
-            if type(changes) is PutBatch or all(
-                operation[0] == PUT for change in changes for operation in change.operations
-            ):
-                message = f"{error}. The same puts may be sent again: they write the same values"
-                raise JavaError(PLAIN, message, can_retry=True) from error
-            raise
 
     # ---------------------------------------------------------------- deletes
 

@@ -24,6 +24,7 @@ from hbtable.hbase.conversion import check_row, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation, put_mutation, result
 from hbtable.hbase.thrift2.put_columns import puts_in_columns
+from hbtable.hbase.unknown_puts import apply
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
@@ -73,7 +74,7 @@ class Thrift2WriteCalls:
         mutation = put_mutation(put, self._cell_bytes, self._pause)
         let_go(put.column_values, self._pause)
         try:
-            self._tables.named(table).mutate((mutation,))
+            apply(self._tables.named(table), (mutation,))
         finally:
             let_go(mutation.operations, self._pause)
 
@@ -111,7 +112,7 @@ class Thrift2WriteCalls:
     def mutateRow(self, table: bytes, mutations: TRowMutations) -> None:
         if not mutations.mutations:
             raise BadArgument(f"the mutateRow of row {shown(check_row(mutations.row))} has no mutations")
-        self._tables.named(table).mutate((self._row_mutation(table, mutations),))
+        apply(self._tables.named(table), (self._row_mutation(table, mutations),))
 
     @switches
     def _mutate(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
@@ -131,7 +132,7 @@ class Thrift2WriteCalls:
             self._tables.check_mutations(table, mutations)
         try:
             for first in range(0, len(mutations), _ROWS_AT_ONCE):
-                named.mutate(mutations[first : first + _ROWS_AT_ONCE])
+                apply(named, mutations[first : first + _ROWS_AT_ONCE])
                 self._pause()
         except AccessDenied:
             raise  # of all rows together, as of one region's in HBase
@@ -144,7 +145,7 @@ class Thrift2WriteCalls:
     def _one_by_one(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
         for mutation in with_pauses(mutations, self._pause, _COUNTERS_BETWEEN_PAUSES):
             try:
-                self._tables.named(table).mutate((mutation,))
+                apply(self._tables.named(table), (mutation,))
             except InvalidRequest:
                 continue  # the first of them is what the caller is told
 
