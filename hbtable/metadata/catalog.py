@@ -19,6 +19,7 @@ from hbtable.errors import (
     FileNotFound,
     NamespaceNotFound,
     OutcomeUnknown,
+    OutOfSpace,
     TableExists,
     Unavailable,
 )
@@ -336,7 +337,17 @@ class Catalog:
             # since files that only the newer one names would then be swept as garbage.
             self._file_system.write_file(ROOT_COPY_PATH, data)
         try:
-            self._session.write(layout.ROOT_PATH, data, file.version)
+            self._write_root(data, file.version)
+        except OutOfSpace:
+            raise
+        except Unavailable as error:
+            # The copy says it by now, and may be taken over (read_unserved_root): what it names may not be deleted.
+            raise OutcomeUnknown(f"the root tablet's record may or may not come to be changed: {error}") from error
+
+    @switches
+    def _write_root(self, data: bytes, version: int) -> None:
+        try:
+            self._session.write(layout.ROOT_PATH, data, version)
         except Conflict:
             if self._file_system is not None:
                 self._file_system.write_file(ROOT_COPY_PATH, self._session.read(layout.ROOT_PATH).data)

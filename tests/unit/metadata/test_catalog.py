@@ -14,6 +14,7 @@ from hbtable.errors import (
     InvalidRequest,
     NotFound,
     OutcomeUnknown,
+    OutOfSpace,
     StaleLocation,
     TableExists,
     Unavailable,
@@ -166,6 +167,22 @@ def test_a_kill_between_the_roots_copy_and_its_record_is_no_reason_for_a_warning
         assert catalog.read_unserved_root().logs == flushed.logs
     assert [record.levelname for record in caplog.records] == ["INFO"]
     assert catalog.read_root().logs == flushed.logs
+
+
+@pytest.mark.parametrize(("error", "seen"), [(Unavailable, OutcomeUnknown), (OutOfSpace, OutOfSpace)])
+def test_a_change_of_the_root_that_only_its_copy_has_is_in_doubt(cluster, error, seen):
+    """The next owner may take it over from there: files that it names may not be deleted as if it had never been."""
+    files = Files(cluster.session)
+    catalog = Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime), files)
+    root = catalog.read_root()
+
+    def fail():
+        raise error("the lock service cannot be reached")
+
+    cluster.session.before_write = fail
+    with pytest.raises(seen):
+        catalog.replace_tablet(root, dataclasses.replace(root, owner="s1"))
+    assert tablet_record.decode(files.files[ROOT_COPY_PATH]).owner == "s1"
 
 
 def test_a_new_cluster_begins_with_a_root_once(cluster):
