@@ -173,6 +173,7 @@ class Master:
         if self._task is not None:
             self._task.join()
             self._task = None
+        self.tables.relocations.stop()
         self._reconciler.stop()
         self._mastership.stop()
         self._states.stop()
@@ -292,7 +293,6 @@ class Master:
         self._system_served = not message
         self._metrics.saw_metadata(self._system_served)
         if self._system_served:
-            # Moves take their time: a server that dies meanwhile, or a request, does not wait for all of them.
             message, waits = self._reconciler.users(reports, now >= balanced_at, self._wake.is_set)
         if waits:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)

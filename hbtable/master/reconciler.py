@@ -88,8 +88,9 @@ class Reconciler:
 
     @switches
     def users(self, reports: ServerReports, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:
-        """Interrupted operations and tablets without a server, the tables beside each other. When there is nothing of
-        that to do and it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served."""
+        """Interrupted operations and tablets without a server, the tables beside each other, until something else has
+        `interrupted` that. When there is nothing of it to do and it `may_balance`, servers begin to be evened out.
+        METADATA is served."""
         damage: list[DataDamaged] = []
         tables = self._catalog.tables(damage)
         gone: list[GoneTablet] = []
@@ -108,7 +109,7 @@ class Reconciler:
             self._begin_to_tend(table, by_table.get(table.table_id, []), reports)
         decisions = self._tended(interrupted)
         if all(one.waits for one in decisions if one.message):
-            left = self._offload(tables, rows, reports, interrupted)
+            left = self._offload(tables, rows, reports)
             if left.message:
                 return left
         message = "; ".join(one.message for one in decisions if one.message)
@@ -122,7 +123,7 @@ class Reconciler:
         if damage and not message:
             return Decision(f"waiting: a part of METADATA cannot be read: {damage[0]}", waits=True)
         if not message and may_balance and not suspects:
-            return Decision(*self._tables.balancer.round(tables, rows, reports, interrupted))
+            return Decision(*self._tables.balancer.round(tables, rows, reports))
         return Decision(message, any(one.waits for one in decisions))
 
     def _measure(self, tables: list[TableRecord], rows: list[TabletRecord], reports: ServerReports) -> None:
@@ -133,18 +134,12 @@ class Reconciler:
         metrics.saw_held(len(self._placement.quarantine.held()))
 
     @switches
-    def _offload(
-        self,
-        tables: list[TableRecord],
-        rows: list[TabletRecord],
-        reports: ServerReports,
-        interrupted: Callable[[], bool],
-    ) -> Decision:
+    def _offload(self, tables: list[TableRecord], rows: list[TabletRecord], reports: ServerReports) -> Decision:
         """The moves of tablets away from decommissioned servers, METADATA's tablets included."""
         if not any(load.leaving for load in reports.loads.values()):
             return _NOTHING_TO_DO
         names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}
-        return Decision(*self._tables.decommissions.offload(names, rows, reports, interrupted))
+        return Decision(*self._tables.decommissions.offload(names, rows, reports))
 
     def _begin_to_tend(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> None:
         if (

@@ -115,7 +115,7 @@ def work_done(cluster: SimCluster) -> Counter[str]:
         count["minor compactions"] += int(role.shared.flushes.value)
         for kind in ("merging", "major"):
             count[f"{kind} compactions"] += role.shared.compaction_seconds[kind].count
-    count["balancer at work"] += cluster.balanced
+    count["balancer at work"] += sum(one.moved for one in cluster.relocations)
     count.update({f"drains {how}": times for how, times in cluster.drains.items()})
     count["merged by the normalizer"] += sum(int(one.normalizer_merges.value) for one in cluster.normalizers)
     count["taken from who cannot load"] += cluster.reassigned

@@ -26,6 +26,7 @@ from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSortingOptions
 from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.master.tablets.quarantine import QuarantineOptions
+from hbtable.master.tablets.relocations import Relocations
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.retry_policy import RetryPolicy
@@ -245,6 +246,7 @@ class MasterProcess(SimProcess):
             normalizer_options=NormalizerOptions(0.0, 0.0, 0.0, 2),  # when it is asked to, whatever their age
         )
         self.cluster.normalizers.append(master._metrics)
+        self.cluster.relocations.append(master.tables.relocations)
         self.runtime.spawn(self._announce, name="announce")
         master.start()
         options = self.cluster.options
@@ -275,7 +277,6 @@ class MasterProcess(SimProcess):
         before = ""
         while True:
             message = self.master.last_message
-            self.cluster.balanced += message != before and "which serve" in message
             self.cluster.reassigned += message != before and message.endswith("could not load it")
             before = message
             self.runtime.sleep(0.05)
@@ -339,10 +340,11 @@ class SimCluster:
         """Of all tablet servers that ever began."""
         self.normalizers: list[MasterMetrics] = []
         """Of all masters that ever began."""
-        self.balanced = 0
-        """How often a master was seen to have moved tablets for balance; it may have done so more often."""
+        self.relocations: list[Relocations] = []
+        """Of all masters that ever began."""
         self.reassigned = 0
-        """The same of tablets that were taken from a living server because it could not load them."""
+        """How often a master was seen to have taken tablets from a living server because it could not load them; it may
+        have done so more often."""
         self.clock_millis = 0
         """How far the wall clocks of processes that start are ahead, besides their own small errors."""
         self.down = False

@@ -22,8 +22,8 @@ from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import describe
 from hbtable.master.tablets.balancing import Move
 from hbtable.master.tablets.emptiest import Emptiest
-from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.relocations import GoesOn, Relocations
 from hbtable.master.tablets.server_load import ServerLoad, tablet_counts, takers
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, level
 from hbtable.runtime.interface import Runtime
@@ -52,8 +52,7 @@ def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad
 
 @final
 class Decommissions:
-    """Marks servers that are to leave, and moves their tablets away. `is_busy`: an operation runs on the table of that
-    name."""
+    """Marks servers that are to leave, and has their tablets moved away."""
 
     def __init__(
         self,
@@ -61,14 +60,12 @@ class Decommissions:
         session: Session,
         placement: Placement,
         reports: Callable[[], ServerReports],
-        moves: Moves,
-        is_busy: Callable[[bytes], bool],
+        relocations: Relocations,
     ) -> None:
         self._session = session
         self._placement = placement
         self._reports = reports
-        self._moves = moves
-        self._is_busy = is_busy
+        self._relocations = relocations
         self._turn = runtime.lock()
         """Of who marks: two at once could each leave the other's server for the last."""
 
@@ -109,41 +106,31 @@ class Decommissions:
 
     @switches
     def offload(
-        self,
-        names: Mapping[int, bytes],
-        tablets: Sequence[TabletRecord],
-        reports: ServerReports,
-        interrupted: Callable[[], bool],
+        self, names: Mapping[int, bytes], tablets: Sequence[TabletRecord], reports: ServerReports
     ) -> tuple[str, bool]:
-        """Moves tablets of leaving servers, one at least, until it is `interrupted`; what was done, "" for nothing, and
-        whether only failures are left. `names`: of enabled tables, by id; tablets of other tables stay."""
-        done: list[str] = []
-        problems: list[str] = []
-        for move in departures(tablets, reports.loads):
-            try:
-                if not self._carry_out(move, names, reports, bool(done or problems)):
-                    continue
-                done.append(move.why)
-            except LockLost:
-                raise
-            except HbtableError as error:  # it may have split, or its table been disabled: the next plan knows
-                problems.append(f"waiting: {move.why}: {error}")
-            if interrupted():
-                break
-        return "; ".join(done or problems), not done and bool(problems)
+        """Begins to move tablets of leaving servers, beside the master's cycle; when none of users is left that can
+        move, one of METADATA is taken from its server. What was begun or done, "" for nothing, and whether there is
+        only to wait. `names`: of enabled tables, by id; tablets of other tables stay."""
+        if self._relocations.under_way():
+            return "waiting for tablets that are moved to other servers", True
+        moves = departures(tablets, reports.loads)
+        begun, waits = self._relocations.begin(moves, names, reports, _leaving(moves))
+        if begun:
+            return begun, waits
+        for move in moves:
+            if move.record.table_id == METADATA_TABLE_ID:
+                log.info("master: %s", move.why)
+                try:
+                    self._placement.vacate(move.record, reports.living)
+                except LockLost:
+                    raise
+                except HbtableError as error:
+                    return f"waiting: {move.why}: {error}", True
+                return move.why, False
+        return "", False
 
-    @switches
-    def _carry_out(self, move: Move, names: Mapping[int, bytes], reports: ServerReports, others: bool) -> bool:
-        """False: not now. `others`: something of this round was, or should have been, moved before."""
-        tablet = move.record
-        if tablet.table_id == METADATA_TABLE_ID:
-            if others:
-                return False
-            self._placement.vacate(tablet, reports.living)
-        else:
-            name = names.get(tablet.table_id)
-            if name is None or self._is_busy(name):
-                return False
-            self._moves.move(name, tablet.tablet_id, move.target, tablet)
-        log.info("master: %s", move.why)
-        return True
+
+def _leaving(moves: Sequence[Move]) -> GoesOn:
+    """Whether the servers that these tablets leave are still to be left."""
+    left = {move.record.owner for move in moves}
+    return lambda reports: all(reports.loads[name].leaving for name in left if name in reports.loads)

@@ -55,6 +55,7 @@ from hbtable.master.tablets.handovers import Handovers
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.relocations import Relocations
 from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -130,17 +131,13 @@ class TableOperations:
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows)
         self.merges = Merges(
-            catalog,
-            placement,
-            reports,
-            self.operation,
-            self.settled,
-            owns_files,
-            new_ids.tablet,
-            wall_millis,
+            catalog, placement, reports, self.operation, self.settled, owns_files, new_ids.tablet, wall_millis
         )
-        self.balancer = Balancer(session, catalog, reports, self.moves, self.is_busy)
-        self.decommissions = Decommissions(runtime, session, placement, reports, self.moves, self.is_busy)
+        self.relocations = Relocations(
+            runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle
+        )
+        self.balancer = Balancer(session, catalog, reports, self.relocations)
+        self.decommissions = Decommissions(runtime, session, placement, reports, self.relocations)
         self.alterations = Alterations(session, catalog, placement, reports, self.settled)
         self._request_cycle = request_cycle
 

@@ -26,8 +26,8 @@ from hbtable.switches import switches
 
 @final
 class Moves:
-    """Moves tablets to servers that an operator or the balancer chose. `operation` and `settled` are those of
-    TableOperations."""
+    """Moves tablets to servers that an operator chose. `operation` and `settled` are those of TableOperations. What
+    the master chooses itself moves by relocations.py."""
 
     def __init__(
         self,
@@ -44,32 +44,31 @@ class Moves:
         self._settled = settled
 
     @switches
-    def move(self, name: bytes, tablet_id: int, server: str = "", planned: TabletRecord | None = None) -> None:
+    def move(self, name: bytes, tablet_id: int, server: str = "") -> None:
         """The tablet is served by `server` on return, which may be the one that had it: then it was loaded anew. "": by
         the least loaded other server, or by the same one when there is no other. TableNotFound, TableNotEnabled,
         InvalidRequest for a tablet or server that is not there; Unavailable: still where it was, or without a server
-        until the master's next cycle. `planned`: the record that whoever planned this saw."""
+        until the master's next cycle."""
         with self._operation(name):
             table = enabled(self._catalog, name)
-            tablet = self._alone(table, tablet_id, planned) or self.tablet(table, tablet_id)
             reports = self._reports(table.table_id)
+            tablet = self._alone(table, tablet_id, reports) or self.tablet(table, tablet_id)
             target = self._target(tablet, reports, server)
             try:
-                self._placement.vacate(tablet, reports.living)
-                current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
-                if current is None or current.tablet_id != tablet_id or current.owner:
+                current = self._placement.vacate(tablet, reports.living)
+                if current is None or current.owner:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
-                self._placement.place(Assign(current, target, why), table.schema, self._reports(table.table_id).living)
+                self._placement.place(Assign(current, target, why), table.schema, reports.living)
                 if target != tablet.owner:
                     self._placement.metrics.moves.value += 1
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 
     @switches
-    def _alone(self, table: TableRecord, tablet_id: int, planned: TabletRecord | None) -> TabletRecord | None:
+    def _alone(self, table: TableRecord, tablet_id: int, reports: ServerReports) -> TabletRecord | None:
         """The tablet, by its own row: a table may have thousands. None when it has to be looked for."""
-        seen = planned or self._placement.owners_record(tablet_id, self._reports(table.table_id))
+        seen = self._placement.owners_record(tablet_id, reports)
         if seen is None or seen.table_id != table.table_id:
             return None
         current = self._catalog.read_tablet(seen.table_id, seen.range.stop)

@@ -140,11 +140,18 @@ class Placement:
     @switches
     def taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
         """The tablet without its owner, who lives. Conflict when it changed meanwhile; errors of vacate."""
-        self.vacate(record, living)
-        current = self._catalog.read_tablet(record.table_id, record.range.stop)
-        if current is None or current.tablet_id != record.tablet_id or current.owner or current.is_merging():
+        current = self.vacate(record, living)
+        if current is None or current.owner or current.is_merging():
             raise Conflict(f"{describe(record)} was changed when it was to be taken from {record.owner}")
         return current
+
+    @switches
+    def taken_soon(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
+        """As taken(), but Unavailable when that takes so long that it is left to end by itself: then the tablet is
+        without an owner some time."""
+        found: list[TabletRecord] = []
+        self.slow_loads.run(record, lambda: found.append(self.taken(record, living)))
+        return found[0]
 
     @switches
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
@@ -214,9 +221,9 @@ class Placement:
             raise Unavailable(f"{record.owner} could not compact {describe(record)}: {error}") from error
 
     @switches
-    def vacate(self, record: TabletRecord, living: Collection[str]) -> None:
-        """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
-        the caller reads METADATA again. Unavailable when its owner lives and does not answer."""
+    def vacate(self, record: TabletRecord, living: Collection[str]) -> TabletRecord | None:
+        """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split). Its
+        row; None when that is another tablet's. Unavailable when its owner lives and does not answer."""
         lives = record.owner in living
         if lives:
             try:
@@ -224,14 +231,17 @@ class Placement:
             except StaleLocation as error:
                 raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
-        if current is None or not current.owner or current.tablet_id != record.tablet_id:
-            return
+        if current is None or current.tablet_id != record.tablet_id:
+            return None
         # Another owner may serve it, and was not asked to unload it; so may this one, in a later generation: a load may
         # have come after it said that it does not (tabletserver.online_tablets).
-        if (current.owner, current.generation) == (record.owner, record.generation):
+        if current.owner and (current.owner, current.generation) == (record.owner, record.generation):
             # Of a dead owner no log is dropped: the next one recovers.
-            self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
+            vacated = given_back(current) if lives else released(current)
+            self._catalog.replace_tablet(current, vacated)
             self.note(current, TAKEN, current.owner, "it did not serve it" if lives else "it was dead")
+            return vacated
+        return current
 
     @switches
     def vacate_to_disable(self, record: TabletRecord, living: Collection[str]) -> None:

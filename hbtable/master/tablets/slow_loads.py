@@ -1,7 +1,8 @@
-"""Loads for which nobody waits any more: the server has not answered for a while, and may yet.
+"""Loads, and unloads of tablets that move, for which nobody waits any more: the server has not answered for a while,
+and may yet.
 
 While one of them is under way the master asks nobody else to load that tablet, and goes on with all others. It ends as
-every call ends: with an answer, with the death of the server, or after `rpc.load_seconds`.
+every call ends: with an answer, with the death of the server, or after `rpc.load_seconds` or `rpc.order_seconds`.
 
 The lock of the table is free meanwhile. That is as after a call that timed out: the server may carry a load out late,
 and whoever takes the tablet from it ends that load first (tabletserver.online_tablets).
