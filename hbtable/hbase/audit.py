@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from hbtable.access.user import acting_user
 from hbtable.errors import AccessDenied
 from hbtable.hbase import errors
+from hbtable.hbase.admin.declared import DECLARED
 from hbtable.hbase.audit_words import About, Words, about, shown
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.switches import switches
@@ -45,11 +46,13 @@ _QUESTIONS: Final = (
     "getTableDescriptor getTableDescriptors getTableDescriptorsByPattern getTableDescriptorsByNamespace "
     "getTableNamesByPattern getTableNamesByNamespace getNamespaceDescriptor listNamespaceDescriptors "
     "adminTablets adminServers adminStatus adminNamespaces adminNamespace adminCompactionState adminIsOn "
-    "adminBalancerEnabled adminTransitions adminDeadServers adminUnknownServers adminTables adminTable "
-    "adminNormalizerEnabled adminDecommissioned adminSlowRequests adminTabletHistory adminGrants adminWhoAmI "
-    "adminQuotas adminThrottlingEnabled adminSpaceUsage"
+    "adminTransitions adminDeadServers adminUnknownServers adminTables adminTable adminDecommissioned "
+    "adminSlowRequests adminTabletHistory adminGrants adminWhoAmI"
 )
-UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
+"""Those that rpc/services.py declares, with `changes_nothing`, are not among them."""
+UNHEARD: Final = frozenset(
+    (*_CELLS.split(), *_QUESTIONS.split(), *(name for name, one in DECLARED.items() if one.changes_nothing))
+)
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
 STRANGERS_A_MINUTE: Final = 600
 

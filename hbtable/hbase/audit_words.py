@@ -1,21 +1,31 @@
 """Says what an administrative call is about, in words that an operator reads: holder, rights, namespace, table...
 
-Each method has a word, or a function that finds some, for each of its arguments. Values are shortened, and say so.
+Each method has a word, or a function that finds some, for each of its arguments. A call that rpc/services.py declares
+has the names of its parameters, unless it is here as well. Values are shortened, and say so.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS
 from hbtable.hbase.admin.structs import AdminGrant, AdminTable
 from hbtable.hbase.codec.missing import Missing
-from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TNamespaceDescriptor, TTableDescriptor
-from hbtable.hbase.codec.thrift2_structs import TTableName as TableName
+from hbtable.hbase.codec.thrift2_structs import (
+    TColumnFamilyDescriptor,
+    TNamespaceDescriptor,
+    TTableDescriptor,
+    TTableName,
+)
 from hbtable.hbase.codec.thrift_structs import AccessControlEntity
+from hbtable.rpc.declaration import DeclaredCall, type_of
+from hbtable.rpc.services import NamespaceName, ServerName, TableName
 
 _MOST_LETTERS: Final = 200
 _MOST_PARTS: Final = 8
 _SCOPES: Final[Mapping[int | None, str]] = {0: "table", 1: "namespace"}
 """Thrift1's TPermissionScope."""
+
+_NAMES: Final[Mapping[object, str]] = {TableName: "table", NamespaceName: "namespace", ServerName: "server"}
 
 About = dict[str, object]
 Words = Mapping[str, tuple[str | Callable[[Any], About], ...]]
@@ -79,7 +89,7 @@ def _permission(entity: AccessControlEntity) -> About:
     return found
 
 
-def _named(name: TableName) -> About:
+def _named(name: TTableName) -> About:
     return {"table": shown((name.ns + b":" if name.ns else b"") + name.qualifier)}
 
 
@@ -117,6 +127,11 @@ def _split_rows(rows: list[bytes]) -> About:
     return {"split rows": len(rows)} if rows else {}
 
 
+def _declared(call: DeclaredCall) -> tuple[str, ...]:
+    """The words of a call between roles: the names of its parameters, or what a name is the name of."""
+    return tuple(_NAMES.get(type_of(one), one.name.replace("_", " ")) for one in call.parameters)
+
+
 THRIFT1: Final[Words] = {
     "enableTable": ("table",),
     "disableTable": ("table",),
@@ -129,6 +144,8 @@ THRIFT1: Final[Words] = {
 }
 
 ADMIN: Final[Words] = {
+    **{name: _declared(one) for name, one in OFFERED.items()},
+    **{name: (*_declared(one), "servers") for name, one in OFFERED_BY_SERVERS.items()},
     "adminCreateTable": (_table, _split_rows),
     "adminAlterTable": (_table,),
     "adminFlush": ("table", _tablet),
@@ -142,28 +159,13 @@ ADMIN: Final[Words] = {
     "adminClearSlowRequests": (),
     "adminGrant": (_granted, "replace"),
     "adminRevoke": (_revoked,),
-    "adminTruncateTable": ("table", "keep splits"),
     "adminDeleteRange": ("table", "start row", "stop row", "timestamp"),
     "adminMove": ("table", _tablet, "server"),
     "adminMerge": ("table", "tablets"),
-    "adminBalance": (),
-    "adminBalanceSwitch": ("on",),
-    "adminNormalize": ("tables",),
-    "adminNormalizerSwitch": ("on",),
-    "adminDecommission": ("servers", "offload"),
-    "adminRecommission": ("server",),
-    "adminRunRepair": (),
-    "adminCreateNamespace": ("namespace", "properties"),
-    "adminAlterNamespace": ("namespace", "properties"),
-    "adminDeleteNamespace": ("namespace",),
     "adminSetThrottle": tuple(
         map(_unless_empty, ("user", "namespace", "table", "every server", "type", "limit", "seconds", "cluster"))
     ),
     "adminSetSpaceLimit": tuple(map(_unless_empty, ("namespace", "table", "bytes", "policy"))),
-    "adminSetQuotaExemption": ("user", "exempt"),
-    "adminSetThrottling": ("on",),
-    "adminRollLog": ("servers",),
-    "adminCompactionSwitch": ("on", "servers"),
 }
 
 THRIFT2: Final[Words] = {

@@ -34,7 +34,7 @@ class CallTimeout(Enum):
 
 class DeclaredCall(NamedTuple):
     """One declared call. `repeatable`: it changes nothing, or doing it twice is as good as once, so that it may be sent
-    again when its answer was lost."""
+    again when its answer was lost. `changes_nothing`: who may only read may make it, and no audit hears of it."""
 
     name: str
     parameters: tuple[inspect.Parameter, ...]
@@ -42,6 +42,7 @@ class DeclaredCall(NamedTuple):
     returns: Any
     timeout: CallTimeout
     repeatable: bool
+    changes_nothing: bool
     admin: str
     """Its name in thrift/admin.thrift, where operators call it (hbase/admin/declared.py); "": it is not for them."""
 
@@ -83,13 +84,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DECLARED: Final = "declared_call"
 
 
-def call(timeout: CallTimeout, *, repeatable: bool = False, admin: str = "") -> Callable[[F], F]:
-    """The mark of a declared call, which switches."""
+def call(
+    timeout: CallTimeout, *, repeatable: bool = False, changes_nothing: bool = False, admin: str = ""
+) -> Callable[[F], F]:
+    """The mark of a declared call, which switches. One that `changes_nothing` is repeatable."""
 
     def declare(method: F) -> F:
         signature = inspect.signature(method)
         parameters = tuple(signature.parameters.values())[1:]
-        declared = DeclaredCall(method.__name__, parameters, signature.return_annotation, timeout, repeatable, admin)
+        repeats = repeatable or changes_nothing
+        declared = DeclaredCall(
+            method.__name__, parameters, signature.return_annotation, timeout, repeats, changes_nothing, admin
+        )
         expected = len(parameters)
 
         @wraps(method)

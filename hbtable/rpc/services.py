@@ -44,17 +44,17 @@ class TabletService(TabletsHere):
         """Row by row in this order, each row all or nothing. Everything is checked before the first is
         applied (InvalidRequest: nothing was). On return all are in the log, durable as configured, and visible."""
 
-    @call(CallTimeout.READ, repeatable=True)
+    @call(CallTimeout.READ, changes_nothing=True)
     def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         """One entry for each row that has cells, in the order asked; a row asked twice comes twice. LimitExceeded when
         they count more than the spec's max_bytes."""
 
-    @call(CallTimeout.READ, repeatable=True)
+    @call(CallTimeout.READ, changes_nothing=True)
     def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
         """The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept
         by a filter, and counts more than the spec's max_bytes; rows before it come in a page of their own."""
 
-    @call(CallTimeout.READ, repeatable=True)
+    @call(CallTimeout.READ, changes_nothing=True)
     def scan_with_times(self, tablet_id: int, request: ScanRequest, family_times: FamilyTimes) -> ScanPage:
         """As scan, of a request that has these family_times. A call of its own: older releases would pass over a field
         that they do not know, and show cells that were not asked for."""
@@ -149,21 +149,21 @@ class TabletAdmin(Service):
         """Sorts a part (commitlog.log_ranges) of a dead server's fenced log; the run is durable on return. Any number
         of servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def tablets(self, table_id: Annotated[int, ADDED] = EVERY_TABLE) -> list[TabletStatus]:
         """The tablets that it serves. `table_id`: of this table only; older releases answer with the tablets of every
         table."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def served_changes(self, since: int) -> ServedChanges:
         """The tablets that came, went or changed their schema after the change of this number; 0: all that it serves.
         Older releases do not know the call: ask for tablets()."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def served_record(self, tablet_id: int) -> TabletRecord:
         """Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def files_in_flight(self) -> set[str]:
         """Paths of SSTables written or being written that METADATA may not name yet."""
 
@@ -171,12 +171,12 @@ class TabletAdmin(Service):
     def clear_block_cache(self, table_id: int) -> CacheEviction:
         """No block of the SSTables of its tablets of this table is in the cache on return."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def task_deaths(self) -> list[str]:
         """A message for each background task of its process that ever died of a bug, and for a commit log that broke,
         for people."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def ping(self) -> None:
         """Nothing: that it is answered says that this server can be reached."""
 
@@ -232,7 +232,7 @@ class MasterService(Service):
     def balance_switch(self, on: bool) -> bool:
         """Whether the master balances by itself from now on; whether it did before."""
 
-    @call(CallTimeout.READ, repeatable=True, admin="adminBalancerEnabled")
+    @call(CallTimeout.READ, changes_nothing=True, admin="adminBalancerEnabled")
     def balancer_enabled(self) -> bool:
         """Whether it does now."""
 
@@ -246,7 +246,7 @@ class MasterService(Service):
         """Whether the master merges them, by itself or when it is asked, from now on; whether it did before. Older
         releases do not know the call."""
 
-    @call(CallTimeout.READ, repeatable=True, admin="adminNormalizerEnabled")
+    @call(CallTimeout.READ, changes_nothing=True, admin="adminNormalizerEnabled")
     def normalizer_enabled(self) -> bool:
         """Whether it does now. Older releases do not know the call."""
 
@@ -280,16 +280,16 @@ class MasterService(Service):
     def delete_namespace(self, name: NamespaceName) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def master_task_deaths(self) -> list[str]:
         """As TabletAdmin.task_deaths, of the master's process."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def balancer_rests(self) -> str:
         """The reason why tablets stay although servers have more of them than others, for people; "": they move, or
         are spread evenly. Older releases do not know the call."""
 
-    @call(CallTimeout.REPORTS, repeatable=True)
+    @call(CallTimeout.REPORTS, changes_nothing=True)
     def ping_master(self) -> None:
         """Nothing: that it is answered says that the master can be reached."""
 
@@ -318,7 +318,7 @@ class MasterService(Service):
         `policy` (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until they
         have less. 0: no limit. InvalidRequest, LimitExceeded. Older releases do not know the call."""
 
-    @call(CallTimeout.REPORTS, repeatable=True, admin="adminSpaceUsage")
+    @call(CallTimeout.REPORTS, changes_nothing=True, admin="adminSpaceUsage")
     def space_usage(self) -> list[Mapping[str, str]]:
         """Each table that users made: `table`, `bytes` of its files, and `limit`, `policy` and `violated` if it has a
         limit of space, or its namespace. Unavailable while a tablet server does not answer. Older releases do not know
@@ -333,11 +333,11 @@ class MasterService(Service):
     def set_throttling(self, on: bool) -> bool:
         """Whether throttles are in force from now on; whether they were before. Older releases do not know the call."""
 
-    @call(CallTimeout.READ, repeatable=True, admin="adminThrottlingEnabled")
+    @call(CallTimeout.READ, changes_nothing=True, admin="adminThrottlingEnabled")
     def throttling_enabled(self) -> bool:
         """Whether they are now. Older releases do not know the call."""
 
-    @call(CallTimeout.READ, repeatable=True, admin="adminQuotas")
+    @call(CallTimeout.READ, changes_nothing=True, admin="adminQuotas")
     def quotas(self) -> list[Mapping[str, str]]:
         """Everything that is set: of each `user`, `namespace` and `table` as they are named, then `type`, `limit`,
         `seconds` and `scope`, or `space`, `policy` and `violated`, or `exempt`. Older releases do not know the call."""

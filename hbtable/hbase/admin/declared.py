@@ -26,6 +26,8 @@ OFFERED: Final = {one.admin: one for one in calls_of(MasterService).values() if 
 OFFERED_BY_SERVERS: Final = {one.admin: one for one in calls_of(TabletAdmin).values() if one.admin}
 """Each tablet server's, by that name."""
 
+DECLARED: Final = {**OFFERED, **OFFERED_BY_SERVERS}
+
 
 @final
 class DeclaredAdminCalls:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hbtable.access.actions import Action
 from hbtable.access.scopes import GLOBAL, Scope, of_table
+from hbtable.hbase.admin.declared import DECLARED
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.hbase.codec.thrift2_structs import TNamespaceDescriptor, TTableDescriptor, TTableName
 from hbtable.hbase.permissions.guard import Guard
@@ -191,6 +192,7 @@ def _sizes(guard: Guard, answer: Sequence[Mapping[str, str]]) -> list[Mapping[st
 
 
 ADMIN: Final[dict[str, Requirement]] = {
+    **dict.fromkeys(DECLARED, _ADMINISTRATORS),  # unless it is below: nobody else has a right by mistake
     **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate adminDeleteRange", of_cells),
     **_each(
         "adminTablets adminServers adminStatus adminNamespaces adminCompactionState adminIsOn adminBalancerEnabled "
@@ -204,19 +206,16 @@ ADMIN: Final[dict[str, Requirement]] = {
     **_each("adminTruncateTable adminFlush adminCompact adminTabletHistory", _CHANGES_TABLE),
     **_each("adminSplit adminMove adminMerge", _ADMINISTERS_TABLE),
     "adminNamespace": needs(namespace(), Action.ADMIN),
-    **_each("adminCreateNamespace adminDeleteNamespace", _ADMINISTRATORS),
     "adminAlterNamespace": administers(namespace()),
     "adminDecommissioned": everywhere(Action.READ),
     **_each(
-        "adminCompactServer adminClearBlockCache adminRunCatalogJanitor adminRunCleaner adminRunRepair adminSwitch "
-        "adminBalance adminBalanceSwitch adminDecommission adminRecommission adminRollLog adminCompactionSwitch "
-        "adminSlowRequests adminClearSlowRequests adminNormalize adminNormalizerSwitch",
+        "adminCompactServer adminClearBlockCache adminRunCatalogJanitor adminRunCleaner adminSwitch adminSlowRequests "
+        "adminClearSlowRequests",
         _ADMINISTRATORS,
     ),
     "adminSetThrottle": needs(_throttled, Action.ADMIN),
     "adminSetSpaceLimit": needs(_limited, Action.ADMIN),
     "adminSpaceUsage": lists(_sizes),
-    **_each("adminSetQuotaExemption adminSetThrottling adminThrottlingEnabled", _ADMINISTRATORS),
     "adminQuotas": lists(_quotas),
     **_each("adminGrant adminRevoke adminGrants", open_to_users),  # Guard checks who may
 }

@@ -5,7 +5,7 @@ import pytest
 from hbtable.errors import InvalidRequest
 from hbtable.rpc.declaration import calls_of
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.read_only import READING, ReadOnlyTransport
+from hbtable.rpc.read_only import ReadOnlyTransport
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 
 ROLES = {
@@ -28,7 +28,7 @@ def test_a_call_reads_or_is_refused_before_it_is_made(role, declared) -> None:
     transport = ReadOnlyTransport(inner, "only to be read")
     service = transport.master() if role == "master" else getattr(transport, role)("s")
     arguments = (1,) * len(declared.parameters)
-    if declared.name in READING:
+    if declared.changes_nothing:
         declared.on(service, arguments)
         assert made == [(declared.name, arguments)]
     else:
@@ -37,5 +37,13 @@ def test_a_call_reads_or_is_refused_before_it_is_made(role, declared) -> None:
         assert made == []
 
 
-def test_what_reads_is_declared() -> None:
-    assert {declared.name for _, declared in CALLS} >= READING
+READING = {
+    *("read_rows", "scan", "scan_with_times", "tablets", "served_changes", "served_record", "files_in_flight"),
+    *("task_deaths", "ping", "balancer_enabled", "balancer_rests", "normalizer_enabled", "throttling_enabled"),
+    *("quotas", "space_usage", "master_task_deaths", "ping_master"),
+}
+"""The calls that change nothing, once more: whoever declares one so by mistake meets this."""
+
+
+def test_what_is_declared_to_change_nothing_does_so() -> None:
+    assert {declared.name for _, declared in CALLS if declared.changes_nothing} == READING
