@@ -34,6 +34,7 @@ class ShellConnection:
         self._clients: dict[str, Any] = {}
         self._admin_structs: Any = None
         self._hbase_structs: Any = None
+        self._protocol: Any = None
         self._exceptions: tuple[type[BaseException], ...] = ()
 
     def beside(self, host: str, port: int) -> "ShellConnection":
@@ -48,11 +49,20 @@ class ShellConnection:
         """A call of HBase's; structs are not translated."""
         return self._call("hbase", method, list(arguments))
 
-    def hbase_struct(self, name: str, **fields: object) -> Any:
+    def hbase_struct(self, name: str, /, **fields: object) -> Any:
         """A struct of HBase's, for hbase()."""
         if not self._clients:
             self._open()
         return getattr(self._hbase_structs, name)(**fields)
+
+    def thrift2(self, method: str, *arguments: object) -> Any:
+        """A call of HBase's newer service; structs are not translated."""
+        return self._call("thrift2", method, list(arguments))
+
+    def thrift2_struct(self, name: str, /, **fields: object) -> Any:
+        """A struct, or the value of an enum, of HBase's newer service."""
+        found = getattr(_thrift2(), name)
+        return found(**fields)
 
     def open(self) -> None:
         """Now, and not at the first call."""
@@ -72,9 +82,9 @@ class ShellConnection:
         self._clients = {}
 
     def _call(self, service: str, method: str, arguments: list[object]) -> Any:
-        if service not in self._clients:
+        if not self._clients:
             self._open()
-        client = self._clients[service]
+        client = self._client(service)
         from thriftpy2.thrift import TApplicationException, TDecodeException
         from thriftpy2.transport import TTransportException
 
@@ -126,10 +136,21 @@ class ShellConnection:
             admin.IOError,
             admin.IllegalArgument,
         )
+        self._protocol = protocol
         self._clients = {
             "hbase": TClient(hbase.Hbase, protocol),
             "admin": TClient(admin.HbtableAdmin, protocol),
         }
+
+    def _client(self, service: str) -> Any:
+        """The newer service's file is read when it is first called for: few need it."""
+        if service == "thrift2" and service not in self._clients:
+            from thriftpy2.thrift import TClient
+
+            newer = _thrift2()
+            self._clients[service] = TClient(newer.THBaseService, self._protocol)
+            self._exceptions += (newer.TIOError, newer.TIllegalArgument)
+        return self._clients[service]
 
     def _sent(self, value: object) -> object:
         if isinstance(value, list):
@@ -145,6 +166,12 @@ class ShellConnection:
         return made
 
 
+def _thrift2() -> Any:
+    import thriftpy2
+
+    return thriftpy2.load(os.path.join(_IDL, "hbase2.thrift"), module_name="hbtable_shell_hbase2_thrift")
+
+
 def _received(value: Any) -> Any:
     if isinstance(value, list):
         return [_received(one) for one in value]
@@ -158,7 +185,7 @@ def _received(value: Any) -> Any:
 def server_error(error: Any) -> ServerError:
     """A declared exception: `java.class.Name: reason` in two parts, and hbtable's classes where they are told."""
     message: str = error.message or ""
-    classes: list[str] = error.classes or []
+    classes: list[str] = getattr(error, "classes", None) or []  # HBase's newer service has none
     java_class, colon, reason = message.partition(": ")
     if colon and "." in java_class and " " not in java_class:
         return ServerError(java_class, reason, classes=classes)

@@ -1,13 +1,16 @@
-"""`hbtable import` and `hbtable export`: arguments only, the work is hbtable.shell.transfer's."""
+"""`hbtable import`, `hbtable export` and `hbtable copy`: arguments only, the work is hbtable.shell.transfer's."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from hbtable.launch.cli.shell_commands import server_options
+
+if TYPE_CHECKING:
+    import threading
 
 _KINDS: Final = ("jsonl", "csv", "tsv", "parquet")
 _FORMAT: Final = click.option("--format", "form", type=click.Choice(_KINDS), help="Default: by the file's name.")
@@ -77,6 +80,79 @@ def export(url: str, form: str | None, columns: str, workers: int, anew: bool, f
     _show(url, lambda: run_export(url, options, perf_counter))
 
 
+@click.command()
+@click.option("--from", "source", required=True, metavar="ADDRESS", help="thrift://HOST:PORT, also of a real HBase.")
+@click.option(
+    "--to", "target", default="thrift://127.0.0.1:9090", show_default=True, metavar="ADDRESS", help="Likewise."
+)
+@click.option("--tables", default="", metavar="T,NS:T,...", help="Default: all.")
+@_WORKERS
+@click.option("--follow", is_flag=True, help="Brings what is written meanwhile, until Ctrl-C or SIGTERM.")
+@click.option("--every", type=click.FloatRange(0), default=5.0, show_default=True, help="Seconds between its rounds.")
+@click.option(
+    "--overlap", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds that clocks differ."
+)
+@click.option("--delete", is_flag=True, help="What the target alone has is deleted, of the rows that were copied.")
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("hbtable-copy.json"),
+    show_default=True,
+    help="Keeps how far it came, while it runs.",
+)
+@_ANEW
+def copy(
+    source: str,
+    target: str,
+    tables: str,
+    workers: int,
+    follow: bool,
+    every: float,
+    overlap: float,
+    delete: bool,
+    state: Path,
+    anew: bool,
+) -> None:
+    """Copies tables from one server to another: schema, and all versions with their times. Either may be a real HBase.
+
+    Tablets are copied side by side. In the end both sides are read and compared; what is missing is written, and there
+    is a line with a digest for each tablet. Broken off, the same command goes on where it stopped.
+
+    thrift:// takes hbtable's own service or HBase's Thrift1; thrift2:// HBase's Thrift2, which gives all versions in
+    one scan; thrift+tls://USER@HOST:PORT?ca=FILE&secret=FILE as with --url."""
+    import threading
+    from time import perf_counter, time_ns
+
+    from hbtable.shell.copying.copying import CopyOptions, Surroundings, run_copy
+    from hbtable.shell.copying.peers import parse_peer
+
+    names = [name.encode() for name in tables.split(",") if name]
+    options = CopyOptions(
+        parse_peer(source), parse_peer(target), state, names, workers, follow, every, overlap, delete, anew
+    )
+    end = threading.Event()
+    if follow:
+        _end_at_a_signal(end)
+    around = Surroundings(
+        perf_counter, lambda: time_ns() // 1_000_000, end.wait, lambda line: click.echo(line, err=True)
+    )
+    _show(options.source.address, lambda: run_copy(options, around))
+
+
+def _end_at_a_signal(end: "threading.Event") -> None:
+    """The second one breaks off."""
+    import signal
+
+    def asked(*_: object) -> None:
+        if end.is_set():
+            raise KeyboardInterrupt
+        end.set()
+        click.echo("one more round, then both sides are compared; once more to break off", err=True)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, asked)
+
+
 def _kind(form: str | None, file: Path) -> str:
     kind = form or file.suffix.lstrip(".")
     if kind not in _KINDS:
@@ -104,4 +180,4 @@ def _show(url: str, work: Callable[[], str]) -> None:
         sys.exit(130)
 
 
-COMMANDS: Final = (import_, export)
+COMMANDS: Final = (import_, export, copy)

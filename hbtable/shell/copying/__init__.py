@@ -1,0 +1,1 @@
+"""hbtable copy: tables from one server to another through Thrift, either of which may be a real HBase."""

@@ -1,0 +1,88 @@
+"""Both sides of a part, read side by side: what is on one of them alone."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import final
+
+from hbtable.model.cell import Cell, Row
+from hbtable.shell.copying.digest import CellsDigest
+
+
+@final
+@dataclass(slots=True)
+class PartComparison:
+    """The cells of both sides, and how many differ: `missing` at the target, and `surplus` there alone."""
+
+    source: CellsDigest = field(default_factory=CellsDigest)
+    target: CellsDigest = field(default_factory=CellsDigest)
+    missing: int = 0
+    surplus: int = 0
+
+
+def compare(
+    source: Iterable[list[Row]],
+    target: Iterable[list[Row]],
+    found: PartComparison,
+    missing: Callable[[Row], object],
+    surplus: Callable[[Row], object],
+) -> None:
+    """Hands over, row by row, the cells that only one of them has. Both give rows ascending."""
+    theirs = whole_rows(target)
+    other = next(theirs, None)
+    for row, cells in whole_rows(source):
+        found.source.add([(row, cells)])
+        while other is not None and other[0] < row:
+            _surplus(other, found, surplus)
+            other = next(theirs, None)
+        if other is None or other[0] > row:
+            found.missing += len(cells)
+            missing((row, cells))
+            continue
+        found.target.add([other])
+        _of_one_row(row, cells, other[1], found, missing, surplus)
+        other = next(theirs, None)
+    while other is not None:
+        _surplus(other, found, surplus)
+        other = next(theirs, None)
+
+
+def whole_rows(pages: Iterable[list[Row]]) -> Iterator[Row]:
+    """The pieces of a row as one."""
+    row: bytes | None = None
+    gathered: list[Cell] = []
+    for page in pages:
+        for key, cells in page:
+            if key != row:
+                if row is not None:
+                    yield row, gathered
+                row, gathered = key, []
+            gathered += cells
+    if row is not None:
+        yield row, gathered
+
+
+def _surplus(row: Row, found: PartComparison, surplus: Callable[[Row], object]) -> None:
+    found.target.add([row])
+    found.surplus += len(row[1])
+    surplus(row)
+
+
+def _of_one_row(
+    row: bytes,
+    ours: list[Cell],
+    theirs: list[Cell],
+    found: PartComparison,
+    missing: Callable[[Row], object],
+    surplus: Callable[[Row], object],
+) -> None:
+    if ours == theirs:
+        return
+    at_source, at_target = set(ours), set(theirs)
+    if only := [cell for cell in ours if cell not in at_target]:
+        found.missing += len(only)
+        missing((row, only))
+    # A cell with another value is overwritten, not deleted.
+    places = {cell[:2] for cell in at_source}
+    if only := [cell for cell in theirs if cell[:2] not in places]:
+        found.surplus += len(only)
+        surplus((row, only))

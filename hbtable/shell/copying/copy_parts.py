@@ -1,0 +1,66 @@
+"""The parts of a copy: one for each region of the source, so that several are copied at the same time.
+
+A part is known to be copied up to `row`, which is copied once more when the copy goes on: that changes nothing.
+"""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class CopyPart:
+    """Rows from `start` up to, and without, `stop` of a table; b"" is no bound."""
+
+    table: bytes
+    start: bytes
+    stop: bytes
+    row: bytes = b""
+    """It goes on with this one; b"" is the start."""
+    rows: int = 0
+    cells: int = 0
+    done: bool = False
+
+    def shown(self) -> str:
+        """For people."""
+        name = self.table.decode("utf-8", "backslashreplace")
+        return f"{name} [{_words(self.start)}, {_words(self.stop)})"
+
+    def saved(self) -> dict[str, object]:
+        return {
+            "table": _text(self.table),
+            "start": _text(self.start),
+            "stop": _text(self.stop),
+            "row": _text(self.row),
+            "rows": self.rows,
+            "cells": self.cells,
+            "done": self.done,
+        }
+
+
+def restored(saved: Any) -> list[CopyPart]:
+    """[] when nothing was saved."""
+    return [
+        CopyPart(
+            _bytes(one["table"]),
+            _bytes(one["start"]),
+            _bytes(one["stop"]),
+            _bytes(one["row"]),
+            one["rows"],
+            one["cells"],
+            one["done"],
+        )
+        for one in saved or ()
+    ]
+
+
+def _words(row: bytes) -> str:
+    return row.decode("utf-8", "backslashreplace")
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _bytes(value: str) -> bytes:
+    return base64.b64decode(value)

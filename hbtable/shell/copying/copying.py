@@ -1,0 +1,305 @@
+"""The copy itself: tables made, regions copied side by side, what is written meanwhile followed, both sides compared.
+
+The state file is written after what it speaks of, so a copy that is broken off repeats a page at most.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, final
+
+from hbtable.model.cell import Row
+from hbtable.model.schema import TableSchema
+from hbtable.shell.copying.comparing import PartComparison, compare
+from hbtable.shell.copying.copy_parts import CopyPart, restored
+from hbtable.shell.copying.page_size import batches
+from hbtable.shell.copying.peers import CopyPeer, PeerAddress, connect_peer
+from hbtable.shell.errors import ArgumentError, Cancelled, ShellError
+from hbtable.shell.transfer.origin import ANEW
+from hbtable.shell.transfer.progress import Progress
+from hbtable.shell.transfer.transfer_workers import outcomes
+
+Say = Callable[[str], None]
+_AT_ONCE: Final = 500
+"""Rows that are mended by one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """The options of the command line."""
+
+    source: PeerAddress
+    target: PeerAddress
+    state: Path
+    tables: Sequence[bytes] = ()
+    """None: all."""
+    workers: int = 2
+    follow: bool = False
+    every_seconds: float = 5.0
+    overlap_seconds: float = 60.0
+    """By so much the clocks of this machine and of the source may differ."""
+    delete: bool = False
+    """Cells that the target alone has are deleted in the comparison."""
+    anew: bool = False
+    call_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The clocks and the person of a copy. `wait` waits so many seconds; True when the copy is to come to its end."""
+
+    clock: Callable[[], float]
+    wall_millis: Callable[[], int]
+    wait: Callable[[float], bool]
+    say: Say
+
+
+@final
+class _Workers:
+    """Threads, each with a connection to either side."""
+
+    def __init__(self, options: CopyOptions) -> None:
+        self._options = options
+        self._pairs: list[tuple[CopyPeer, CopyPeer]] = []
+        self._free: SimpleQueue[tuple[CopyPeer, CopyPeer]] = SimpleQueue()
+        self._closing = False
+        self._threads = ThreadPoolExecutor(options.workers, thread_name_prefix="copy")
+
+    def open(self) -> tuple[CopyPeer, CopyPeer]:
+        """CannotConnect. The first pair, which may be used while no job runs."""
+        for _ in range(self._options.workers):
+            source = connect_peer(self._options.source, self._options.call_seconds)
+            pair = source, connect_peer(self._options.target, self._options.call_seconds)
+            self._pairs.append(pair)
+            self._free.put(pair)
+        return self._pairs[0]
+
+    def run(self, parts: Sequence[CopyPart], job: Callable[[CopyPart, CopyPeer, CopyPeer], None]) -> None:
+        """For each part. The first error, when all have ended."""
+        outcomes([self._threads.submit(self._one, part, job) for part in parts])
+
+    def go_on(self) -> None:
+        """Cancelled when the copy is broken off: jobs ask between pages."""
+        if self._closing:
+            raise Cancelled("broken off")
+
+    def _one(self, part: CopyPart, job: Callable[[CopyPart, CopyPeer, CopyPeer], None]) -> None:
+        pair = self._free.get()
+        try:
+            job(part, *pair)
+        finally:
+            self._free.put(pair)
+
+    def close(self) -> None:
+        """Waits for the pages under way."""
+        self._closing = True
+        self._threads.shutdown(cancel_futures=True)
+        for pair in self._pairs:
+            for peer in pair:
+                peer.close()
+
+
+@final
+class _Copy:
+    """One copy under way."""
+
+    def __init__(self, options: CopyOptions, around: Surroundings, workers: _Workers) -> None:
+        self._options = options
+        self._around = around
+        self._workers = workers
+        self._progress = Progress(options.state, around.clock)
+        self._schemas: dict[bytes, TableSchema] = {}
+        self._parts: list[CopyPart] = []
+        self._saving = threading.Lock()
+        self._began_millis = 0
+        self._differs = False
+
+    def run(self) -> str:
+        source, target = self._workers.open()
+        if self._options.anew:
+            self._progress.forget()
+        self._begin(source, target)
+        self._workers.run([part for part in self._parts if not part.done], self._copy_part)
+        if self._options.follow:
+            self._follow(source)
+        self._workers.run(self._whole_tables(source), self._compare_part)
+        rows = sum(part.rows for part in self._parts)
+        if self._differs:
+            self._save()
+            raise ShellError("the two sides differ, as said above; the same command compares them again")
+        return self._progress.finish(rows, "copied")
+
+    def _begin(self, source: CopyPeer, target: CopyPeer) -> None:
+        left: dict[str, Any] = self._progress.load()
+        names = list(self._options.tables or source.tables())
+        origin = {"from": self._options.source.address, "to": self._options.target.address}
+        if left and ({key: left.get(key) for key in origin} != origin or left.get("kind") != "copy"):
+            raise ArgumentError(f"{self._progress.path} was left by another copy; {ANEW}")
+        for name in names:
+            self._schemas[name] = self._made(name, source, target)
+        self._began_millis = left.get("began_millis", self._around.wall_millis())
+        known = [part for part in restored(left.get("parts")) if part.table in self._schemas]
+        self._parts = known
+        for name in names:
+            if all(part.table != name for part in known):
+                self._parts += [CopyPart(name, start, stop) for start, stop in source.regions(name)]
+        self._save()
+
+    def _made(self, name: bytes, source: CopyPeer, target: CopyPeer) -> TableSchema:
+        """The source's schema; a table of that name is at the target afterwards."""
+        schema = source.schema(name)
+        shown = name.decode("utf-8", "backslashreplace")
+        if schema is None:
+            raise ArgumentError(f"the source has no table {shown}")
+        there = target.schema(name)
+        if there is None:
+            target.create(schema, [start for start, _ in source.regions(name) if start])
+            self._around.say(f"made table {shown} with {len(schema.families)} families")
+            if source.untold:
+                self._around.say(f"what the source does not tell, alter in {shown}: {source.untold}")
+            return schema
+        if lacking := sorted(set(schema.families) - set(there.families)):
+            names = b", ".join(lacking).decode("utf-8", "backslashreplace")
+            raise ArgumentError(f"table {shown} of the target has no column family {names}: add it, or drop the table")
+        for family, described in schema.families.items():
+            kept = there.families[family].max_versions
+            if kept < described.max_versions:
+                self._around.say(
+                    f"table {shown} of the target keeps {kept} versions of family {family.decode()}, and the source "
+                    f"{described.max_versions}"
+                )
+        return schema
+
+    # ---------------------------------------------------------------- copying
+
+    def _copy_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
+        schema = self._schemas[part.table]
+        for page in source.pages(schema, part.row or part.start, part.stop, 0):
+            self._workers.go_on()
+            for rows in batches(page):
+                target.write(part.table, rows)
+            with self._saving:
+                part.rows += len({row for row, _ in page} - {part.row})
+                part.cells += sum(len(cells) for _, cells in page)
+                part.row = page[-1][0]
+            self._save()
+        part.done = True
+        self._save()
+
+    def _save(self) -> None:
+        with self._saving:
+            self._progress.save(
+                {
+                    "kind": "copy",
+                    "from": self._options.source.address,
+                    "to": self._options.target.address,
+                    "began_millis": self._began_millis,
+                    "parts": [part.saved() for part in self._parts],
+                }
+            )
+            self._progress.show(sum(part.rows for part in self._parts), 0)
+
+    # ---------------------------------------------------------------- following
+
+    def _follow(self, source: CopyPeer) -> None:
+        """Round after round, each with what is newer than the beginning of the one before; the last one begins when the
+        end is asked for."""
+        last = False
+        while True:
+            since = self._began_millis - round(self._options.overlap_seconds * 1000)
+            begin = self._around.wall_millis()
+            cells = self._round(source, max(since, 0))
+            self._began_millis = begin
+            self._save()
+            seconds = (self._around.wall_millis() - begin) / 1000
+            self._around.say(f"followed: {cells:,} cells newer than {since} in {seconds:.1f} s")
+            if last:
+                return
+            last = self._around.wait(self._options.every_seconds)
+
+    def _round(self, source: CopyPeer, since: int) -> int:
+        found = SimpleQueue[int]()
+
+        def job(part: CopyPart, reader: CopyPeer, writer: CopyPeer) -> None:
+            for page in reader.pages(self._schemas[part.table], part.start, part.stop, since):
+                self._workers.go_on()
+                for rows in batches(page):
+                    writer.write(part.table, rows)
+                found.put(sum(len(cells) for _, cells in page))
+
+        self._workers.run(self._whole_tables(source), job)
+        return sum(_drained(found))
+
+    def _whole_tables(self, source: CopyPeer) -> list[CopyPart]:
+        """As they are split now."""
+        return [CopyPart(name, start, stop) for name in self._schemas for start, stop in source.regions(name)]
+
+    # ---------------------------------------------------------------- comparing
+
+    def _compare_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
+        first = self._compared(part, source, target, mend=True)
+        last = first if first.source == first.target else self._compared(part, source, target, mend=False)
+        notes = "".join(
+            f", {what}: {number:,}"
+            for number, what in (
+                (first.missing, "missing and written"),
+                (first.surplus, "only at the target" + (" and deleted" if self._options.delete else "")),
+            )
+            if number
+        )
+        if last.source == last.target:
+            self._around.say(f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}, alike{notes}")
+            return
+        self._differs = True
+        self._around.say(
+            f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}; the target has {last.target.cells:,}, "
+            f"digest {last.target}; missing: {last.missing:,}, only there: {last.surplus:,}{notes}"
+        )
+
+    def _compared(self, part: CopyPart, source: CopyPeer, target: CopyPeer, mend: bool) -> PartComparison:
+        schema = self._schemas[part.table]
+        found = PartComparison()
+        missing: list[Row] = []
+        surplus: list[Row] = []
+
+        def flush(at_least: int) -> None:
+            if len(missing) >= at_least:
+                for rows in batches(missing) if mend else ():
+                    target.write(part.table, rows)
+                missing.clear()
+            if len(surplus) >= at_least:
+                if mend and self._options.delete:
+                    target.delete(part.table, surplus)
+                surplus.clear()
+
+        def gather(rows: list[Row]) -> Callable[[Row], None]:
+            def take(row: Row) -> None:
+                self._workers.go_on()
+                rows.append(row)
+                flush(_AT_ONCE)
+
+            return take
+
+        ours = source.pages(schema, part.start, part.stop, 0)
+        theirs = target.pages(schema, part.start, part.stop, 0)
+        compare(ours, theirs, found, gather(missing), gather(surplus))
+        flush(1)
+        return found
+
+
+def _drained(queue: "SimpleQueue[int]") -> Iterator[int]:
+    while not queue.empty():
+        yield queue.get()
+
+
+def run_copy(options: CopyOptions, around: Surroundings) -> str:
+    """The closing message. Started again after a break it goes on with the parts as they are. ShellError, also when the
+    sides differ in the end."""
+    workers = _Workers(options)
+    try:
+        return _Copy(options, around, workers).run()
+    finally:
+        workers.close()

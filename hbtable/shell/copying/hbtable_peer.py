@@ -1,0 +1,86 @@
+"""An hbtable server, by its own service: schemas whole, all versions in each page."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, final
+
+from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminPage, AdminRead, AdminScan, AdminTable
+from hbtable.hbase.admin.table_structs import family_struct, table_schema
+from hbtable.model.cell import Row
+from hbtable.model.mutation import DELETE_VERSION, PUT
+from hbtable.model.read import ALL_VERSIONS
+from hbtable.model.schema import TableSchema
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.columns import namespace_of, split_column
+from hbtable.shell.errors import ServerError
+
+_PAGE_ROWS: Final = 1000
+_PIECE_CELLS: Final = 10_000
+
+
+@final
+class HbtablePeer:
+    """A peers.CopyPeer."""
+
+    untold = ""
+
+    def __init__(self, connection: ShellConnection) -> None:
+        self._server = connection
+
+    def tables(self) -> list[bytes]:
+        return sorted(self._server.hbase("getTableNames"))
+
+    def schema(self, table: bytes) -> TableSchema | None:
+        try:
+            found: AdminTable = self._server.admin("adminTable", table)
+        except ServerError as error:
+            if error.java_class.endswith("TableNotFoundException"):
+                return None
+            raise
+        return table_schema(found.name, found)
+
+    def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
+        namespace = namespace_of(schema.name)
+        if namespace and namespace not in self._server.admin("adminNamespaces"):
+            self._server.admin("adminCreateNamespace", namespace, {})
+        families = [family_struct(schema.families[name]) for name in sorted(schema.families)]
+        made = AdminTable(schema.name, 1, "", schema.split_bytes, families, dict(schema.attributes))
+        self._server.admin("adminCreateTable", made, list(split_rows))
+
+    def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
+        return sorted((one.start_row, one.stop_row) for one in self._server.admin("adminTablets", table))
+
+    def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int) -> Iterator[list[Row]]:
+        position = None
+        read = AdminRead(min_timestamp=since, max_versions=ALL_VERSIONS, cache_blocks=False)
+        while True:
+            scan = AdminScan(read, start, stop, cells_per_row=_PIECE_CELLS, max_rows=_PAGE_ROWS, position=position)
+            page: AdminPage = self._server.admin("adminScan", schema.name, scan)
+            if page.rows:
+                yield [
+                    (found.row, [(cell.column, cell.timestamp, cell.value) for cell in found.cells or ()])
+                    for found in page.rows
+                ]
+            position = page.position
+            if position is None:
+                return
+
+    def write(self, table: bytes, rows: Sequence[Row]) -> None:
+        self._mutate(table, rows, PUT)
+
+    def delete(self, table: bytes, rows: Sequence[Row]) -> int:
+        self._mutate(table, rows, DELETE_VERSION)
+        return 0
+
+    def _mutate(self, table: bytes, rows: Sequence[Row], kind: int) -> None:
+        mutations = []
+        for row, cells in rows:
+            operations = [
+                AdminOperation(kind, *split_column(column), timestamp, value if kind == PUT else b"")
+                for column, timestamp, value in cells
+            ]
+            mutations.append(AdminMutation(row, operations))
+        if mutations:
+            self._server.admin("adminMutateRows", table, mutations)
+
+    def close(self) -> None:
+        self._server.close()

@@ -1,0 +1,75 @@
+"""A server that tables are copied from or to, whatever it speaks: hbtable's own service, HBase's Thrift2 or Thrift1."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from hbtable.model.cell import Row
+from hbtable.model.schema import TableSchema
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.hbtable_peer import HbtablePeer
+from hbtable.shell.copying.thrift1_peer import Thrift1Peer
+from hbtable.shell.copying.thrift2_peer import Thrift2Peer
+from hbtable.shell.errors import ServerError
+
+
+class CopyPeer(Protocol):
+    """One connection to it. Every call raises ShellError."""
+
+    untold: str
+    """The settings of a table that this kind of server does not tell, for people."""
+
+    def tables(self) -> list[bytes]:
+        """Of all namespaces, without the system's."""
+
+    def schema(self, table: bytes) -> TableSchema | None:
+        """As far as this kind of server tells it. None: there is no such table."""
+
+    def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
+        """With its namespace, where that is missing."""
+
+    def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
+        """First row, and the row behind the last one, of each; ascending."""
+
+    def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int) -> Iterator[list[Row]]:
+        """All versions not older than `since`, rows ascending, cells by column and newest first. A wide row may come in
+        several pieces, one after the other."""
+
+    def write(self, table: bytes, rows: Sequence[Row]) -> None:
+        """Each cell with its time. Durable on return."""
+
+    def delete(self, table: bytes, rows: Sequence[Row]) -> int:
+        """Exactly these cells, as far as the server can: how many were left."""
+
+    def close(self) -> None: ...
+
+
+_KINDS: Final[dict[str, Callable[[ShellConnection], CopyPeer]]] = {"thrift1": Thrift1Peer, "thrift2": Thrift2Peer}
+
+
+class PeerAddress(NamedTuple):
+    """`kind`: thrift1, thrift2, or thrift for the best that an hbtable server or HBase's Thrift1 server offers."""
+
+    kind: str
+    address: str
+    """As shell.address has it."""
+
+
+def parse_peer(text: str) -> PeerAddress:
+    """thrift://HOST:PORT; thrift1:// and thrift2:// choose the service; +tls as with --url."""
+    scheme, separator, rest = text.partition("://")
+    kind, plus, security = scheme.partition("+")
+    if separator and kind in _KINDS:
+        return PeerAddress(kind, f"thrift{plus}{security}://{rest}")
+    return PeerAddress("thrift", text)
+
+
+def connect_peer(peer: PeerAddress, call_seconds: float) -> CopyPeer:
+    """CannotConnect. `call_seconds`: for each wait within a call."""
+    connection = ShellConnection(peer.address, call_seconds=call_seconds)
+    if peer.kind in _KINDS:
+        return _KINDS[peer.kind](connection)
+    try:
+        connection.admin("adminWhoAmI")
+    except ServerError:
+        return Thrift1Peer(connection)  # HBase's answers that it knows no such method
+    return HbtablePeer(connection)

@@ -1,0 +1,225 @@
+"""hbtable copy between two servers, by each of the services that it speaks: what hbtable.connect() then reads of both
+is equal.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hbtable
+from tests.harness.server import ServerProcess
+from tests.harness.waiting import eventually
+
+pytestmark = pytest.mark.integration
+
+FAMILIES: Any = {
+    "f": {"max_versions": 3, "compression": "GZ"},
+    "g": {"max_versions": 1},
+    "none": {},
+}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ServerProcess]]:
+    folder = tmp_path_factory.mktemp("copy")
+    with (
+        ServerProcess(folder / "one", ["log.durability=os"]) as one,
+        ServerProcess(folder / "two", ["log.durability=os"]) as two,
+    ):
+        yield [one, two]
+
+
+def connected(server: ServerProcess) -> hbtable.Database:
+    return hbtable.connect("127.0.0.1", server.port, timeout=60_000)
+
+
+def filled(server: ServerProcess, name: str, rows: int = 900) -> None:
+    with connected(server) as database:
+        table = database.create_table(name, FAMILIES, split_rows=[b"k3", b"k6"])
+        with table.batch(timestamp=1000, batch_size=200) as batch:
+            for number in range(rows):
+                batch.put(b"k%d-%05d" % (number % 9, number), {b"f:a": b"%d" % number, b"g:\xff\x00": b"\x00\xff"})
+        for time in (2000, 2001, 5):
+            table.put(b"k1-00001", {b"f:a": b"at %d" % time, b"f:": b"", b"f:only": b"%d" % time}, timestamp=time)
+        table.put(b"k5-wide", {b"f:%05d" % number: b"x" * 50 for number in range(12_000)}, timestamp=7)
+        table.put(b"\xff\xfe", {b"g:": b"last"})
+        table.delete(b"k2-00002")
+
+
+def cells(server: ServerProcess, name: str) -> list[Any]:
+    with connected(server) as database:
+        return list(database.table(name).scan(versions=10, include_timestamp=True))
+
+
+def words(
+    servers: list[ServerProcess], state: Path, *more: str, services: tuple[str, str] = ("thrift", "thrift")
+) -> list[str]:
+    addresses = [f"{service}://127.0.0.1:{one.port}" for service, one in zip(services, servers, strict=True)]
+    command = [sys.executable, "-m", "hbtable", "copy", "--from", addresses[0], "--to", addresses[1]]
+    return [*command, "--state", str(state), *more]
+
+
+def copied(*given: Any, **named: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words(*given, **named), capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    "services",
+    [
+        ("thrift", "thrift"),
+        ("thrift1", "thrift"),
+        ("thrift2", "thrift"),
+        ("thrift", "thrift1"),
+        ("thrift", "thrift2"),
+    ],
+)
+def test_all_versions_with_their_times(servers: list[ServerProcess], tmp_path: Path, services: tuple[str, str]) -> None:
+    name = "-".join(services)
+    filled(servers[0], name)
+    done = copied(servers, tmp_path / "state", "--tables", name, services=services)
+    assert done.returncode == 0, done.stderr
+    assert "copied 901 rows" in done.stderr
+    found = cells(servers[1], name)
+    assert found == cells(servers[0], name)
+    assert dict(found)[b"k1-00001"][b"f:a"] == [(b"at 2001", 2001), (b"at 2000", 2000), (b"1", 1000)]
+    assert [line for line in done.stderr.splitlines() if "alike" in line], done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("services", [("thrift", "thrift"), ("thrift2", "thrift"), ("thrift", "thrift2")])
+def test_the_schema_comes_along(servers: list[ServerProcess], tmp_path: Path, services: tuple[str, str]) -> None:
+    name = "ns:schema-" + "-".join(services)
+    with connected(servers[0]) as one, connected(servers[1]) as two:
+        if b"ns" not in one.namespaces():
+            one.create_namespace("ns")
+        options: Any = {
+            "max_versions": 7,
+            "min_versions": 2,
+            "ttl_seconds": 5000,
+            "compression": "GZ",
+            "bloom": "ROWCOL",
+        }
+        options |= {"in_memory": True, "block_bytes": 4096, "block_cache": False, "attributes": (("OWNER", "me"),)}
+        one.create_table(name, {"f": options, "g": {}}, split_rows=[b"a", b"b\xff"])
+        done = copied(servers, tmp_path / "state", "--tables", name, services=services)
+        assert done.returncode == 0, done.stderr
+        assert two.table(name).schema() == one.table(name).schema()
+        rows = [(region["start_key"], region["end_key"]) for region in one.table(name).regions()]
+        assert [(region["start_key"], region["end_key"]) for region in two.table(name).regions()] == rows
+
+
+def test_broken_off_it_goes_on(servers: list[ServerProcess], tmp_path: Path) -> None:
+    filled(servers[0], "broken", 9000)
+    state = tmp_path / "state"
+    running = subprocess.Popen(words(servers, state, "--tables", "broken", "--workers", "1"), stderr=subprocess.DEVNULL)
+
+    def begun() -> bool:
+        return state.exists() and any(part["done"] for part in json.loads(state.read_text())["parts"])
+
+    eventually(begun, 60, "a part is copied")
+    running.kill()
+    running.wait(60)
+    left = json.loads(state.read_text()) if state.exists() else {"parts": []}
+    done = copied(servers, state, "--tables", "broken")
+    assert done.returncode == 0, done.stderr
+    assert [part for part in left["parts"] if part["done"]], "some of it was done before"
+    assert cells(servers[1], "broken") == cells(servers[0], "broken")
+    assert not state.exists()
+
+
+def test_what_is_written_meanwhile_follows(servers: list[ServerProcess], tmp_path: Path) -> None:
+    filled(servers[0], "followed")
+    ended = threading.Event()
+    written: list[int] = []
+
+    def write() -> None:
+        with connected(servers[0]) as database:
+            table = database.table("followed")
+            while not ended.is_set():
+                table.put(b"new-%06d" % len(written), {b"f:a": b"1"})
+                table.put(b"k1-00001", {b"g:count": b"%d" % len(written)})
+                written.append(1)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        running = subprocess.Popen(
+            words(servers, tmp_path / "state", "--tables", "followed", "--follow", "--every", "0.2"),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        eventually(lambda: len(written) > 50, 60, "rows are written")
+        row = b"new-%06d" % (len(written) - 1)
+
+        def came() -> bool:
+            with connected(servers[1]) as database:
+                return database.table_exists("followed") and bool(database.table("followed").row(row))
+
+        eventually(came, 60, "a row that was written meanwhile is at the target")
+    finally:
+        ended.set()
+        writer.join()
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=100)
+    assert running.returncode == 0, said
+    assert "followed: " in said
+    assert cells(servers[1], "followed") == cells(servers[0], "followed")
+
+
+def test_the_comparison_finds_what_differs_and_mends_it(servers: list[ServerProcess], tmp_path: Path) -> None:
+    filled(servers[0], "compared", 90)
+    state = tmp_path / "state"
+    assert copied(servers, state, "--tables", "compared").returncode == 0
+    with connected(servers[1]) as database:
+        table = database.table("compared")
+        table.put(b"k0-00000", {b"f:a": b"another"}, timestamp=1000)
+        table.put(b"surplus", {b"g:a": b"1"}, timestamp=3)
+        table.put(b"k7-00007", {b"f:surplus": b"1"}, timestamp=3)
+    with connected(servers[0]) as database:
+        database.table("compared").delete(b"k8-00008")
+
+    done = copied(servers, state, "--tables", "compared", "--anew")
+    assert done.returncode == 1
+    assert "only there: 4" in done.stderr
+    assert "the two sides differ" in done.stderr
+    with connected(servers[0]) as database:
+        database.table("compared").put(b"k4-late", {b"f:a": b"1", b"f:b": b"2"}, timestamp=5)
+    done = copied(servers, state, "--tables", "compared", "--delete")
+    assert done.returncode == 0, done.stderr
+    assert "only at the target and deleted: 4" in done.stderr
+    assert "alike, missing and written: 2" in done.stderr
+    assert cells(servers[1], "compared") == cells(servers[0], "compared")
+
+
+def test_what_cannot_be_copied_is_said(servers: list[ServerProcess], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    missing = copied(servers, state, "--tables", "nowhere")
+    assert (missing.returncode, missing.stderr) == (1, "ArgumentError: the source has no table nowhere\n")
+    with connected(servers[0]) as one, connected(servers[1]) as two:
+        one.create_table("lacking", {"f": {}, "g": {}})
+        two.create_table("lacking", {"f": {}})
+    lacking = copied(servers, state, "--tables", "lacking")
+    assert lacking.returncode == 1
+    assert "table lacking of the target has no column family g: add it, or drop the table" in lacking.stderr
+    state.write_text(json.dumps({"format": 2, "rows": 5}))
+    another = copied(servers, state, "--tables", "lacking")
+    assert another.returncode == 1
+    assert f"{state} was left by another copy; begin anew with --anew" in another.stderr
+    state.unlink()
+    nobody = subprocess.run(
+        [sys.executable, "-m", "hbtable", "copy", "--from", "thrift://127.0.0.1:1", "--state", str(state)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert nobody.returncode == 3
+    assert "no server answers at 127.0.0.1:1" in nobody.stderr
+    assert not state.exists()

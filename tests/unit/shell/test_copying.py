@@ -1,0 +1,132 @@
+"""Comparing both sides of a copy, and what their digests are of."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from hbtable.model.cell import Row
+from hbtable.shell.copying.comparing import PartComparison, compare, whole_rows
+from hbtable.shell.copying.copy_parts import CopyPart, restored
+from hbtable.shell.copying.digest import CellsDigest
+from hbtable.shell.copying.page_size import PageSize, batches, size_of
+from hbtable.shell.copying.peers import PeerAddress, parse_peer
+
+CELLS = st.sets(
+    st.tuples(
+        st.sampled_from([b"a", b"b", b"c"]), st.sampled_from([b"f:", b"f:a", b"g:"]), st.integers(0, 3)
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+def table(cells: set[tuple[bytes, bytes, int]], value: bytes = b"v") -> list[Row]:
+    found: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
+    for row, column, time in sorted(cells, key=lambda one: (one[0], one[1], -one[2])):
+        found.setdefault(row, []).append((column, time, value))
+    return sorted(found.items())
+
+
+def in_pages(rows: list[Row], sizes: list[int]) -> list[list[Row]]:
+    """In pieces of so many cells, in pages of so many pieces."""
+    size, page = sizes
+    pieces = [(row, cells[first : first + size]) for row, cells in rows for first in range(0, len(cells), size)]
+    return [pieces[first : first + page] for first in range(0, len(pieces), page)]
+
+
+SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=2)
+
+
+@given(CELLS, CELLS, SIZES, SIZES)
+def test_what_one_side_alone_has_is_found(
+    ours: set[tuple[bytes, bytes, int]], theirs: set[tuple[bytes, bytes, int]], sizes: list[int], others: list[int]
+) -> None:
+    found = PartComparison()
+    missing: list[Row] = []
+    surplus: list[Row] = []
+    compare(in_pages(table(ours), sizes), in_pages(table(theirs), others), found, missing.append, surplus.append)
+    assert missing == table(ours - theirs)
+    assert surplus == table(theirs - ours)
+    assert (found.missing, found.surplus) == (len(ours - theirs), len(theirs - ours))
+    assert (found.source.cells, found.target.cells) == (len(ours), len(theirs))
+    assert (found.source == found.target) is (ours == theirs)
+
+
+def test_a_cell_with_another_value_is_missing_and_not_surplus() -> None:
+    found = PartComparison()
+    missing: list[Row] = []
+    cell = {(b"a", b"f:a", 1)}
+    compare([table(cell, b"ours")], [table(cell, b"theirs")], found, missing.append, missing.append)
+    assert missing == table(cell, b"ours")
+    assert (found.missing, found.surplus) == (1, 0)
+    assert found.source != found.target
+
+
+@given(CELLS, SIZES, SIZES)
+def test_a_digest_is_of_the_cells_and_not_of_how_they_came(
+    cells: set[tuple[bytes, bytes, int]], sizes: list[int], others: list[int]
+) -> None:
+    one, two = CellsDigest(), CellsDigest()
+    for page in in_pages(table(cells), sizes):
+        one.add(page)
+    for page in reversed(in_pages(table(cells), others)):
+        two.add(page)
+    assert one == two
+    assert [row for row, _ in whole_rows(in_pages(table(cells), sizes))] == [row for row, _ in table(cells)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (b"rowf", [(b":a", 1, b"v")]),
+        (b"row", [(b"f:a", 2, b"v")]),
+        (b"row", [(b"f:", 1, b"av")]),
+        (b"row", [(b"f:a", 1, b"w")]),
+        (b"row", [(b"f:a", -1, b"v")]),
+    ],
+)
+def test_each_part_of_a_cell_is_in_its_digest(other: Row) -> None:
+    one, two = CellsDigest(), CellsDigest()
+    one.add([(b"row", [(b"f:a", 1, b"v")])])
+    two.add([other])
+    assert one != two
+
+
+def test_pages_grow_while_rows_are_small_and_shrink_when_they_are_not() -> None:
+    size = PageSize()
+    small, large = (b"r", [(b"f:a", 1, b"")]), (b"r", [(b"f:a", 1, b"x" * 5_000_000)])
+    asked = []
+    for row in (small, small, small, small, small, large, small):
+        asked.append(size.rows)
+        size.came([row] * size.rows)
+    assert asked == [16, 64, 256, 1024, 2000, 2000, 1]
+    assert size.rows == 4
+
+
+def test_writes_are_bounded_by_their_bytes() -> None:
+    page = [(b"%d" % number, [(b"f:a", 1, b"x" * 900_000)]) for number in range(7)]
+    found = batches(page)
+    assert [row for batch in found for row in batch] == page
+    assert [len(batch) for batch in found] == [3, 3, 1]
+    assert batches([]) == []
+    assert size_of(page[0]) > 900_000
+
+
+def test_a_part_comes_back_from_the_state_file() -> None:
+    part = CopyPart(b"ns:t", b"\x00\xff", b"", b"\xfe", 5, 17, True)
+    assert restored([part.saved()]) == [part]
+    assert restored(None) == []
+    assert part.shown() == "ns:t [\x00\\xff, )"
+
+
+@pytest.mark.parametrize(
+    ("text", "peer"),
+    [
+        ("127.0.0.1:9090", PeerAddress("thrift", "127.0.0.1:9090")),
+        ("thrift://h:1", PeerAddress("thrift", "thrift://h:1")),
+        ("thrift+tls://ann@h:1?ca=f", PeerAddress("thrift", "thrift+tls://ann@h:1?ca=f")),
+        ("thrift1://h:1", PeerAddress("thrift1", "thrift://h:1")),
+        ("thrift2+tls://h:1", PeerAddress("thrift2", "thrift+tls://h:1")),
+    ],
+)
+def test_addresses(text: str, peer: PeerAddress) -> None:
+    assert parse_peer(text) == peer
