@@ -13,9 +13,7 @@ from hbtable.errors import AlreadyExists, OutOfSpace
 from hbtable.fs.interface import FileSystem, PutHints
 from hbtable.fs.opened import close_file_system, open_file_system, parse_address
 from hbtable.fs.webhdfs.datanodes import LIST_TARGET, parse_live_nodes
-from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.http import HttpConnections
-from hbtable.fs.webhdfs.package import insecure_session
 from hbtable.fs.webhdfs.requests import WebHdfsRequest, WebHdfsResponse, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.long_timeouts import LONG_TIMEOUTS
@@ -43,18 +41,11 @@ def runtime() -> Iterator[GeventRuntime]:
     real.close()
 
 
-@pytest.fixture(params=["webhdfs", "webhdfs by the package", "hdfs"])
+@pytest.fixture(params=["webhdfs", "hdfs"])
 def adapter(
     request: pytest.FixtureRequest, addresses: dict[str, str], runtime: GeventRuntime, own_folder: str
 ) -> Iterator[Adapter]:
-    kind = request.param
-    fs: FileSystem
-    if kind == "webhdfs by the package":
-        hosts = parse_address(addresses["webhdfs"]).hosts
-        session = insecure_session("root")
-        fs = WebHdfsFileSystem(runtime, hosts, own_folder, session, LONG_TIMEOUTS.webhdfs, on_close=session.close)
-    else:
-        fs = open_file_system(addresses[kind] + own_folder, runtime, LONG_TIMEOUTS)
+    fs = open_file_system(addresses[request.param] + own_folder, runtime, LONG_TIMEOUTS)
     yield Adapter(fs, runtime, lambda body: body())
     close_file_system(fs)
     remove(addresses, runtime, own_folder)

@@ -10,7 +10,6 @@ A folder is /hbtable unless the address names one.
 import getpass
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,6 +17,7 @@ from hbtable.errors import InvalidConfiguration
 from hbtable.fs.blocking_calls import ThreadCalls
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import ClosableFileSystem, FileSystem
+from hbtable.fs.kerberos_tickets import WebTickets
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.webhdfs.copies import count_copies
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
@@ -85,15 +85,15 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     if not parts.scheme:
         return LocalFileSystem(parts.folder, runtime)
     if parts.scheme == "webhdfs":
-        # Also with Kerberos: what a DataNode is asked carries a token of the NameNode's redirect.
-        connections = HttpConnections(runtime.clock_seconds)
-        http, close = _carrier(connections, options.webhdfs)
-        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=close)
+        tickets = WebTickets("webhdfs.sign_in") if options.webhdfs.sign_in == KERBEROS else None
+        http = HttpConnections(runtime.clock_seconds, tickets)
+        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=http.close)
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
-    connections = HttpConnections(runtime.clock_seconds)
-    web = _web_namenodes(runtime, connections, parts.hosts, options.hdfs.web_addresses)
+    tickets = WebTickets("hdfs.sign_in") if options.hdfs.sign_in == KERBEROS else None
+    connections = HttpConnections(runtime.clock_seconds, tickets)
+    web = _web_namenodes(runtime, connections, parts.hosts, options.hdfs.web_addresses, tickets is None)
     hosts = ",".join(parts.hosts)
     return HdfsNativeFileSystem(
         runtime, hosts, parts.folder, options.hdfs,
@@ -107,14 +107,17 @@ def close_file_system(fs: FileSystem) -> None:
         fs.close()
 
 
-def _web_namenodes(runtime: Runtime, http: Http, hosts: tuple[str, ...], addresses: str) -> NameNodes:
-    """The same NameNodes by HTTP."""
+def _web_namenodes(
+    runtime: Runtime, http: Http, hosts: tuple[str, ...], addresses: str, by_name: bool = True
+) -> NameNodes:
+    """The same NameNodes by HTTP. `by_name`: they believe the user's name."""
     if addresses:
         web = _hosts(addresses, f"hdfs.web_addresses = {addresses}")
     else:
         web = tuple(f"{host.rpartition(':')[0]}:{_WEB_PORT}" for host in hosts)
     options = WebHdfsOptions(names_seconds=_WEB_SECONDS, failover_seconds=_WEB_SECONDS)
-    return NameNodes(runtime, ThreadCalls(runtime), http, web, options, {"user.name": _hadoop_user()})
+    identity = {"user.name": _hadoop_user()} if by_name else {}
+    return NameNodes(runtime, ThreadCalls(runtime), http, web, options, identity)
 
 
 def _hadoop_user() -> str:
@@ -122,12 +125,3 @@ def _hadoop_user() -> str:
         return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     except (KeyError, OSError):  # in a container the user may have no name
         return WebHdfsOptions.user
-
-
-def _carrier(connections: HttpConnections, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:
-    if options.sign_in != KERBEROS:
-        return connections, connections.close
-    from hbtable.fs.webhdfs.package import kerberos_session
-
-    session = kerberos_session()
-    return session, session.close

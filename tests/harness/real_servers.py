@@ -252,6 +252,16 @@ def running_hdfs(datanodes: int = 3, notices_late: bool = False) -> Iterator[Hdf
 
 
 @contextmanager
+def running_kerberized_hdfs(realm: Path, protection: str) -> Iterator[HdfsServers]:
+    """A NameNode and a DataNode that ask for tickets of Kerberos and for block tokens. `realm` has krb5.conf, and
+    hdfs.keytab with hdfs/localhost and HTTP/localhost; `protection`: authentication, integrity or privacy."""
+    port = free_ports(13)
+    with _ended("real-hdfs", port) as folder:
+        _run("real-hdfs", "start", str(port), "1", HDFS_KERBEROS=str(realm), HDFS_PROTECTION=protection)
+        yield HdfsServers(port, 1, folder)
+
+
+@contextmanager
 def running_zookeeper() -> Iterator[ZooKeeperServer]:
     """A fresh one; its process is ended and its files deleted at the end."""
     port = free_ports(1)

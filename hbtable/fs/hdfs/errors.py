@@ -39,6 +39,8 @@ _NOT_NOW: Final = (
 )
 _FORBIDDEN: Final = "AccessControlException"
 _NO_FILE: Final = ("ParentNotDirectoryException", "PathIsNotEmptyDirectoryException")
+_THROUGH_A_FILE: Final = "(is not a directory)"
+"""Said of a path that has a file for a folder, by a NameNode that checks permissions."""
 _SAME_HOLDER: Final = "is already the current lease holder"
 
 
@@ -84,7 +86,7 @@ def translated(error: Exception, path: str, doing: str, writes: bool) -> Hbtable
     if any(word in text for word in _NOT_NOW):
         return Unavailable(f"{doing} {path} is not possible now: {message(error)}")
     if not writes:
-        if any(word in text for word in _NO_FILE):
+        if any(word in text for word in _NO_FILE) or (_FORBIDDEN in text and _THROUGH_A_FILE in text):
             return FileNotFound(f"there is no file {path}")
         return Unavailable(f"{doing} {path} failed: {message(error)}")
     if _FORBIDDEN in text:

@@ -64,7 +64,7 @@ class HdfsNativeFileSystem:
         Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
         self.runtime = runtime
         self.options = options or HdfsNativeOptions()
-        self.client = client or connect(namenodes, self.options.client_settings)
+        self.client = client or connect(namenodes, self.options.settings())
         self.completing: dict[str, Event] = {}
         """Closed files that are not complete yet."""
         self._root = f"/{root.strip('/')}".rstrip("/")

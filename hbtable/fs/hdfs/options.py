@@ -26,6 +26,8 @@ CLIENT_SETTINGS: Final = MappingProxyType(
     }
 )
 
+_SIGN_IN: Final = ("simple", "kerberos")
+
 
 @dataclass(frozen=True)
 class HdfsNativeOptions:
@@ -72,9 +74,27 @@ class HdfsNativeOptions:
     """HOST:PORT of the NameNodes' HTTP service, several joined by commas: there hbtable asks how many copies a log has,
     which hdfs-native cannot tell. Empty: port 9870 of the hosts in the address."""
 
+    sign_in: str = "simple"
+    """simple: by name alone, which protects nothing. kerberos: the process's ticket, of kinit or of the keytab in
+    $KRB5_CLIENT_KTNAME (pip install 'hbtable[kerberos]'); block tokens with SASL for the DataNodes. Whether what passes
+    has checksums or is encrypted is what the servers demand (hadoop.rpc.protection, dfs.data.transfer.protection)."""
+
     client_settings: Mapping[str, str] = field(default_factory=lambda: CLIENT_SETTINGS)
     """Hadoop's client settings by name."""
 
     def __post_init__(self) -> None:
         if min(self.replication, self.log_replication, self.read_tries) < 1:
             raise InvalidConfiguration("replication, log_replication and read_tries are at least 1")
+        if self.sign_in not in _SIGN_IN:
+            raise InvalidConfiguration(f"hdfs.sign_in is {self.sign_in!r}; it must be {' or '.join(_SIGN_IN)}")
+
+    def settings(self) -> dict[str, str]:
+        """Hadoop's client settings by name."""
+        if self.sign_in == "simple":
+            return dict(self.client_settings)
+        return {
+            **self.client_settings,
+            "hadoop.security.authentication": "kerberos",
+            # Any value: hdfs-native then speaks SASL to DataNodes, and takes the layer that they demand.
+            "dfs.data.transfer.protection": "authentication",
+        }

@@ -56,6 +56,11 @@ def _full(error: HadoopError, path: str, doing: str) -> HbtableError | None:
 
 
 def _forbidden(error: HadoopError, path: str, doing: str) -> HbtableError | None:
+    if error.status == 401 and not error.java_class:
+        return StorageFailed(
+            f"{doing} {path} is not allowed: the NameNode asks who this is, and was not told. Where it wants a ticket "
+            'of Kerberos, set webhdfs.sign_in (over hdfs:// hdfs.sign_in) to "kerberos"'
+        )
     if error.java_class in _FORBIDDEN or error.status == 401:
         return StorageFailed(f"{doing} {path} is not allowed: {error.message}; give this user the right to it")
     return None

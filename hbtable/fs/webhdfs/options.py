@@ -17,7 +17,8 @@ class WebHdfsOptions:
     """The name requests are made under, with `sign_in` "simple"."""
 
     sign_in: str = SIMPLE
-    """simple: by name alone, which protects nothing. token: a delegation token. kerberos: the process's ticket."""
+    """simple: by name alone, which protects nothing. token: a delegation token. kerberos: the process's ticket, of
+    kinit or of the keytab in $KRB5_CLIENT_KTNAME, for each request to a NameNode (pip install 'hbtable[kerberos]')."""
 
     delegation_token: str = ""
     """For `sign_in` "token". Ends up in request lines, hence in the servers' logs."""

@@ -379,6 +379,27 @@ def test_what_is_not_allowed_is_not_tried_again() -> None:
     assert client.tries == 1
 
 
+class CheckingPermissions(Forbidding):
+    """A client whose NameNode checks permissions: it says so of a path that leads through a file."""
+
+    def read(self, path: str) -> None:
+        raise RuntimeError(
+            'RPCError("org.apache.hadoop.security.AccessControlException", "/hbtable/a (is not a directory)")'
+        )
+
+
+def test_a_path_through_a_file_is_not_found_where_permissions_are_checked() -> None:
+    world = World(1)
+    client = CheckingPermissions(FakeHdfsClient(world.cluster, world.runtime, "second"))
+    fs = HdfsNativeFileSystem(world.runtime, "fake:8020", "/hbtable", world.options, client, TaskCalls(world.runtime))
+
+    def body() -> None:
+        with pytest.raises(FileNotFound):
+            fs.open("a/deeper")
+
+    world.run(body)
+
+
 def test_what_a_write_left_behind_is_listed_by_the_name_of_its_folder_only() -> None:
     world = World(1)
 
@@ -581,3 +602,12 @@ def test_without_the_package_the_message_says_what_to_install(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "hdfs_native", None)
     with pytest.raises(InvalidConfiguration, match=r"pip install 'hbtable\[native\]'"):
         hdfs_native_client.connect("nowhere:8020", {})
+
+
+def test_with_kerberos_the_client_is_told_of_tickets_and_of_sasl_for_datanodes() -> None:
+    assert "hadoop.security.authentication" not in HdfsNativeOptions().settings()
+    told = HdfsNativeOptions(sign_in="kerberos", client_settings={"a": "b"}).settings()
+    assert (told["a"], told["hadoop.security.authentication"]) == ("b", "kerberos")
+    assert "dfs.data.transfer.protection" in told
+    with pytest.raises(InvalidConfiguration, match=r"hdfs\.sign_in is 'ldap'; it must be simple or kerberos"):
+        HdfsNativeOptions(sign_in="ldap")
