@@ -7,7 +7,11 @@ from hbtable.rpc import thrift_server, thrift_transport
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.network.sockets import serve
+
+try:
+    from hbtable.runtime.sockets import serve
+except ModuleNotFoundError:
+    from hbtable.runtime.network.sockets import serve  # where later releases have it
 
 LONG = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60)
 
