@@ -69,6 +69,10 @@ class LimitExceeded(InvalidRequest):
     """A row key, cell or message is larger than the configured limit."""
 
 
+class CostExceeded(LimitExceeded):
+    """A request takes longer, or looks at more bytes or cells, than one may: others of the same rows may not."""
+
+
 class SpaceLimitReached(InvalidRequest):
     """A table holds more than its limit of space allows, and what was asked for would add to it, or is forbidden until
     it holds less."""

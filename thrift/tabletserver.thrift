@@ -171,6 +171,15 @@ struct CacheEviction {
   2: required i64 capacityBytes
 }
 
+/** The part of a request's cost that calls were: time of work, bytes of blocks and cells. It goes with calls as `spent`,
+    beside the time for which the caller waits, waitMillis; an older server passes over both. In results it is no error
+    but comes beside the result or the error, to a caller who sent waitMillis. */
+exception CostOfCall {
+  1: optional i64 millis = 0,
+  2: optional i64 readBytes = 0,
+  3: optional i64 cells = 0
+}
+
 /** What a master's garbage collection came to: left-over rows removed, files in the trash that are not old enough. */
 struct Collection {
   1: required i64 rows,
@@ -191,28 +200,33 @@ service TabletService {
   void mutate(1: string incarnation, 2: i64 tabletId, 3: list<RowMutation> mutations) throws (1: RpcError error),
   /** One entry for each row that has cells, in the order asked; a row asked twice comes twice. LimitExceeded when they
    * count more than the spec's max_bytes. */
-  list<Row> read_rows(1: string incarnation, 2: i64 tabletId, 3: list<binary> rows, 4: ReadSpec spec)
-    throws (1: RpcError error),
+  list<Row> read_rows(1: string incarnation, 2: i64 tabletId, 3: list<binary> rows, 4: ReadSpec spec,
+    100: optional i64 waitMillis, 101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept by a
    * filter, and counts more than the spec's max_bytes; rows before it come in a page of their own. */
-  ScanPage scan(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request) throws (1: RpcError error),
+  ScanPage scan(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request, 100: optional i64 waitMillis,
+    101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** As scan, of a request that has these family_times. A call of its own: older releases would pass over a field that
    * they do not know, and show cells that were not asked for. */
   ScanPage scan_with_times(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request,
-    4: list<FamilyTimeRange> familyTimes) throws (1: RpcError error),
+    4: list<FamilyTimeRange> familyTimes, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter. `checksum`: of
    * the arguments (model.call_checksums); MemoryDamaged when they have another one when the write is made of them. 0:
    * nobody took it. */
   i64 increment(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
-    6: i64 amount, 7: optional i64 checksum) throws (1: RpcError error),
+    6: i64 amount, 7: optional i64 checksum, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** Atomically appends each (family, qualifier, suffix); the new cells in the order asked. `checksum` as of increment.
    * */
   list<Cell> append(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: list<AppendValue> values,
-    5: i64 ttlMillis, 6: optional i64 checksum) throws (1: RpcError error),
+    5: i64 ttlMillis, 6: optional i64 checksum, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing or empty
    * cell. `checksum` as of increment, without the mutation, which has its own. */
   bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
-    6: optional binary expected, 7: RowMutation mutation, 8: optional i64 checksum) throws (1: RpcError error),
+    6: optional binary expected, 7: RowMutation mutation, 8: optional i64 checksum, 100: optional i64 waitMillis,
+    101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was
    * written before and whose time is not later than `timestamp` is gone on return, durably; SERVER_TIME: than any time
    * that the tablet assigned. Writes that come after it stay, whatever their times are. Older releases do not know the
@@ -224,23 +238,29 @@ service TabletService {
     5: list<RowMutation> mutations) throws (1: RpcError error),
   /** As read_rows, if the user may. */
   list<Row> read_rows_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
-    5: list<binary> rows, 6: ReadSpec spec) throws (1: RpcError error),
+    5: list<binary> rows, 6: ReadSpec spec, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** As scan, if the user may. */
   ScanPage scan_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
-    5: ScanRequest request) throws (1: RpcError error),
+    5: ScanRequest request, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** As scan_with_times, if the user may. */
   ScanPage scan_with_times_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
-    5: ScanRequest request, 6: list<FamilyTimeRange> familyTimes) throws (1: RpcError error),
+    5: ScanRequest request, 6: list<FamilyTimeRange> familyTimes, 100: optional i64 waitMillis,
+    101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** As increment, if the user may. */
   i64 increment_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId, 5: binary row,
-    6: binary family, 7: binary qualifier, 8: i64 amount, 9: optional i64 checksum) throws (1: RpcError error),
+    6: binary family, 7: binary qualifier, 8: i64 amount, 9: optional i64 checksum, 100: optional i64 waitMillis,
+    101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** As append, if the user may. */
   list<Cell> append_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
-    5: binary row, 6: list<AppendValue> values, 7: i64 ttlMillis, 8: optional i64 checksum) throws (1: RpcError error),
+    5: binary row, 6: list<AppendValue> values, 7: i64 ttlMillis, 8: optional i64 checksum,
+    100: optional i64 waitMillis, 101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** As check_and_mutate, if the user may. */
   bool check_and_mutate_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: binary row, 6: binary family, 7: binary qualifier, 8: optional binary expected, 9: RowMutation mutation,
-    10: optional i64 checksum) throws (1: RpcError error),
+    10: optional i64 checksum, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** As delete_range, if the user may. */
   void delete_range_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: binary startRow, 6: binary stopRow, 7: i64 timestamp) throws (1: RpcError error)

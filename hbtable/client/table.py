@@ -17,6 +17,7 @@ from hbtable.client.options import ClientOptions
 from hbtable.client.suspects import Suspects
 from hbtable.client.table_calls import AheadPage
 from hbtable.errors import (
+    CostExceeded,
     HbtableError,
     InvalidRequest,
     LimitExceeded,
@@ -247,7 +248,7 @@ class Table:
 
         outcomes = run_all(self._runtime, width, [partial(read, group, width) for group in groups], "read")
         for place, outcome in enumerate(outcomes):
-            if isinstance(outcome, LimitExceeded):
+            if isinstance(outcome, LimitExceeded) and not isinstance(outcome, CostExceeded):
                 outcomes[place] = read(groups[place], 1)
         return results(outcomes)
 

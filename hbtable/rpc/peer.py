@@ -27,13 +27,14 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
-from hbtable.rpc.codec.calls import METHODS, USERS_METHODS, Failure, Role, RpcMethod
+from hbtable.rpc.codec.call_budget import CallBudget, budget_to_send
+from hbtable.rpc.codec.calls import METHODS, NO_BUDGET, USERS_METHODS, Failure, Role, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
 from hbtable.rpc.declaration import DeclaredCall
 from hbtable.rpc.handshake import OURS
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
+from hbtable.runtime.request_budget import HELD_AT_ONCE, current_budget, hold
 from hbtable.switches import switches
 from hbtable.thrift.wire import INTERNAL_ERROR, UNKNOWN_METHOD
 
@@ -113,16 +114,21 @@ class Peer:
     def _exchange(self, connection: RpcConnection, method: RpcMethod, arguments: Sequence[Any], deadline: float) -> Any:
         try:
             connection.sequence = (connection.sequence + 1) & 0x7FFFFFFF
-            frame = self._frame(method, connection.sequence, arguments)
+            budget = current_budget() if method.is_budgeted else None
+            left_seconds = deadline - self._runtime.clock_seconds()
+            sent = budget_to_send(budget, left_seconds) if method.is_budgeted else NO_BUDGET
+            frame = self._frame(method, connection.sequence, arguments, sent)
             message = connection.exchange(frame, deadline, self._lives)
             try:
-                answer = method.read_reply(message, connection.sequence, self._pause)
+                answer, cost = method.read_answer(message, connection.sequence, self._pause)
             except Corruption as error:
                 raise Lost(f"its answer is damaged: {error.reason}") from error
         except BaseException:  # a killed caller, too, leaves an answer under way that nobody will read
             self.pool.drop(connection)
             raise
         self.pool.give(connection)
+        if cost is not None and budget is not None:
+            budget.spend(cost.cost())
         if len(message) > HELD_AT_ONCE and method.repeatable:
             hold(_DECODED * len(message))
         if isinstance(answer, Failure) and answer.number == UNKNOWN_METHOD:
@@ -133,9 +139,9 @@ class Peer:
         return answer
 
     @switches
-    def _frame(self, method: RpcMethod, sequence: int, arguments: Sequence[Any]) -> bytes:
+    def _frame(self, method: RpcMethod, sequence: int, arguments: Sequence[Any], budget: CallBudget) -> bytes:
         try:
-            frame = method.request(sequence, arguments, self._pause)
+            frame = method.request(sequence, arguments, self._pause, budget)
         except (struct.error, TypeError, ValueError, OverflowError) as error:
             raise InvalidRequest(f"{method.name} was given a value that cannot be sent: {error}") from error
         if len(frame) - 4 > self._options.frame_bytes:

@@ -19,6 +19,7 @@ from hbtable.access.user import User, acting_as
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, Overloaded, UnsupportedFormat
 from hbtable.rpc.admission import Greeted
 from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.call_budget import CallBudget, cost_to_send
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.handshake import BEFORE, is_hello
@@ -30,7 +31,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.occupancy import Occupancy
 from hbtable.runtime.network.sockets import Address, Socket
-from hbtable.runtime.request_budget import work_for
+from hbtable.runtime.request_budget import current_budget, work_for
 from hbtable.switches import switches
 from hbtable.thrift.frames import FRAME_BYTES, GOODBYE
 from hbtable.thrift.message import MessageReader
@@ -246,24 +247,31 @@ class RpcServer:
             _LOG.warning("%s was cut off: its first message is no hello, and there is no call %s", peer, shown)
             return unknown + GOODBYE, False
         try:
-            arguments = method.read_arguments(MessageReader(message, self._pause), position)
+            arguments, budget = method.read_call(MessageReader(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:
             _LOG.warning("%s was cut off: %s: %s", peer, method.name, error)
             return calls.failure(name, sequence, PROTOCOL_ERROR, str(error)), False
-        return self._carried_out(method, sequence, arguments), True
+        return self._carried_out(method, sequence, arguments, budget), True
 
     @switches
-    def _carried_out(self, method: RpcMethod, sequence: int, arguments: tuple[Any, ...]) -> bytes:
+    def _carried_out(
+        self, method: RpcMethod, sequence: int, arguments: tuple[Any, ...], budget: CallBudget | None
+    ) -> bytes:
+        """`budget`: of the request that the caller works on; he hears what this cost it."""
+        mine = current_budget() if budget is not None and budget.wait_millis else None
+        if budget is not None and mine is not None:
+            budget.take_up(mine, self._runtime.clock_seconds())
         wrong_incarnation = method.role is not Role.MASTER and not self._roles.serves(arguments[0])
         try:
             value = self._call(method, arguments)
         except HbtableError as error:
-            return method.reply(sequence, None, described(error, wrong_incarnation), self._pause)
+            told = described(error, wrong_incarnation)
+            return method.reply(sequence, None, told, self._pause, mine and cost_to_send(mine))
         except Exception as error:  # noqa: BLE001  a mistake of ours must not look like a lost connection
             _LOG.error("%s failed: %s: %s", method.name, type(error).__name__, error, exc_info=error)
             text = f"{type(error).__name__}: {error}"
             return calls.failure(method.name.encode(), sequence, INTERNAL_ERROR, text)
-        answer = method.reply(sequence, value, None, self._pause)
+        answer = method.reply(sequence, value, None, self._pause, mine and cost_to_send(mine))
         if len(answer) - 4 > self._options.frame_bytes:
             kind = LimitExceeded if method.repeatable else OutcomeUnknown
             large = kind(

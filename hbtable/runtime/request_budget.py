@@ -24,23 +24,45 @@ class RequestCost(NamedTuple):
     cells: int = 0
 
 
+NO_COST: Final = RequestCost()
+
+
 @final
 class RequestBudget:
     """The costs of the request that its task works on. `memory` is that of the port, shared by all of its requests;
     None: what the request holds is not counted."""
 
-    __slots__ = ("_held", "_memory", "_whole", "cells", "is_used", "read_bytes", "seconds")
+    __slots__ = ("_before", "_held", "_memory", "_whole", "cells", "deadline", "is_used", "read_bytes", "seconds")
 
     def __init__(self, memory: MemoryBudget | None = None) -> None:
         self._memory = memory
         self._held: MemoryReservation | None = None
         self._whole: RequestBudget | None = None
         """The request that this is a part of."""
+        self._before = NO_COST
+        """The costs that it had elsewhere."""
+        self.deadline: float | None = None
+        """On the runtime's clock: from then on nobody waits for what is worked out. None: somebody always does."""
         self.seconds = 0.0
         self.read_bytes = 0
         self.cells = 0
         self.is_used = False
         """Something was added since the last clear()."""
+
+    def go_on(self, before: RequestCost, deadline: float | None) -> None:
+        """The request was begun elsewhere, and has cost something there."""
+        self.clear()
+        self.deadline = deadline
+        if before is not NO_COST:
+            self._before = before
+            self.spend(before)
+
+    def own_cost(self) -> RequestCost:
+        """The cost since go_on(), or since the beginning."""
+        before = self._before
+        return RequestCost(
+            max(0.0, self.seconds - before.seconds), self.read_bytes - before.read_bytes, self.cells - before.cells
+        )
 
     def spend(self, cost: RequestCost) -> None:
         self.is_used = True
@@ -91,7 +113,7 @@ class RequestBudget:
         """Of a part of the request that ends in time by itself and can be gone on with, as a page of a scan: its costs
         are its own, and so is what it holds. To be cleared when the part is over."""
         part = RequestBudget(self._memory)
-        part._whole = self
+        part._whole, part.deadline = self, self.deadline
         return part
 
     def hand_over(self) -> None:
@@ -103,10 +125,12 @@ class RequestBudget:
 
     def clear(self) -> None:
         """The request is over. Idempotent."""
+        self.deadline = None
         if not self.is_used:
             return
         self.is_used = False
         self.seconds, self.read_bytes, self.cells = 0.0, 0, 0
+        self._before = NO_COST
         if self._held is not None and self._memory is not None:
             self._memory.end(self._held)
             self._held = None

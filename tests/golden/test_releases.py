@@ -21,7 +21,7 @@ import thriftpy2
 from thriftpy2.thrift import TType
 
 from hbtable.errors import StaleLocation
-from hbtable.rpc.codec.calls import USERS_METHODS
+from hbtable.rpc.codec.calls import BY_WIRE_NAME, USERS_METHODS
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.handshake import OURS
 from hbtable.rpc.local import LocalTransport
@@ -37,6 +37,11 @@ RELEASES = sorted((HERE / "releases").glob("*.tar.xz"))
 FILES = ("tabletserver", "master")
 
 MAY_BE_PASSED_OVER = {
+    **{
+        f"{name}.{part}": "the older role limits what it does itself, as it always did"
+        for name in (f"TabletService.{method.name}" for method in BY_WIRE_NAME.values() if method.is_budgeted)
+        for part in ("waitMillis", "spent", "cost")
+    },
     "RowMutation.checksum": "the older role checks the frame alone",
     **{
         f"TabletService.{name}{caller}.checksum": "the older role checks the frame alone"

@@ -13,7 +13,8 @@ from textwrap import wrap
 from typing import get_args, get_origin
 
 from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS
-from hbtable.rpc.codec import cells, errors, model
+from hbtable.rpc.codec import call_budget, cells, errors, model
+from hbtable.rpc.codec.call_budget import COST_FIELD
 from hbtable.rpc.codec.calls import METHODS, USERS_METHODS, RpcMethod
 from hbtable.rpc.declaration import DeclaredCall, calls_of, type_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin, TabletService
@@ -38,7 +39,7 @@ _ADMIN_KINDS: dict[object, str] = {
     ServerName: "binary",
     Mapping[str, str]: "map<string, string>",
 }
-_NAMES = {id(shape): name for module in (cells, errors, model) for name, shape in vars(module).items()}
+_NAMES = {id(shape): name for module in (call_budget, cells, errors, model) for name, shape in vars(module).items()}
 _PLAIN = {BINARY: "binary", BOOLEAN: "bool", INTEGER: "i64", TEXT: "string", TEXT_MAP: "map<string, string>"}
 
 
@@ -64,7 +65,8 @@ def argument(field: Field, prefix: str) -> str:
 def lines(method: RpcMethod, doc: str, prefix: str) -> list[str]:
     answer = kind(method.result.fields[0].shape, prefix) if method.returns else "void"
     given = ", ".join(argument(field, prefix) for field in method.arguments.fields)
-    throws = f"throws (1: {prefix}RpcError error),".replace(" ", _NO_BREAK)
+    cost = f", {COST_FIELD}: {prefix}CostOfCall cost" if method.is_budgeted else ""
+    throws = f"throws (1: {prefix}RpcError error{cost}),".replace(" ", _NO_BREAK)
     text = f"{answer}{_NO_BREAK}{method.name}({given}) {throws}"
     wrapped = wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
     return [*comment("  ", doc), *(line.replace(_NO_BREAK, " ") for line in wrapped)]

@@ -22,6 +22,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec import model
+from hbtable.rpc.codec.call_budget import COST_FIELD, COST_OF_CALL, SPENT_FIELD, WAIT_FIELD, CallBudget, CostOfCall
 from hbtable.rpc.codec.cells import CELLS, ROW_MUTATION, ROW_MUTATIONS, ROWS
 from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
 from hbtable.rpc.declaration import ADDED, CallTimeout, DeclaredCall, calls_of
@@ -62,11 +63,21 @@ class Failure(NamedTuple):
     message: str
 
 
+FOR_USER: Final = "_for_user"
+"""Behind the name of a call to tablets: the same for a user, whose name and groups come before its arguments."""
+NO_BUDGET: Final = CallBudget()
+_WRITES_ALONE: Final = ("mutate", "delete_range")
+"""Calls that read nothing whose cost could be limited."""
+
+
 @final
 class RpcMethod:
     """One call as messages (declaration.DeclaredCall)."""
 
-    __slots__ = ("_head", "_reply_head", "arguments", "for_user", "name", "repeatable", "result", "role", "timeout")
+    __slots__ = (
+        "_head", "_reply_head", "arguments", "for_user", "is_budgeted", "name", "repeatable", "result", "role",
+        "timeout",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,50 +94,82 @@ class RpcMethod:
         """The declared call that this one is for a user; empty: it is the declared one itself."""
         self.timeout = timeout
         self.repeatable = repeatable
-        self.arguments = Struct(fields)
+        self.is_budgeted = role is Role.TABLETS and name.removesuffix(FOR_USER) not in _WRITES_ALONE
+        """Whether the budget of a request goes with it, and its cost comes back."""
+        wait, spent = Field(WAIT_FIELD, "waitMillis", INTEGER, 0), Field(SPENT_FIELD, "spent", COST_OF_CALL, None)
+        self.arguments = Struct([*fields, wait, spent] if self.is_budgeted else fields)
         success = [] if result is None else [Field(0, "success", result, None)]
-        self.result = Struct([*success, Field(1, "error", RPC_ERROR, None)])
+        cost = [Field(COST_FIELD, "cost", COST_OF_CALL, None)] if self.is_budgeted else []
+        self.result = Struct([*success, Field(1, "error", RPC_ERROR, None), *cost])
         self._head = _head(CALL, name.encode())
         self._reply_head = _head(REPLY, name.encode())
 
     @property
     def returns(self) -> bool:
-        return len(self.result.fields) > 1
+        return self.result.fields[0].id == 0
 
     @switches
-    def request(self, sequence: int, arguments: Sequence[Any], pause: Callable[[], None]) -> bytes:
+    def request(
+        self,
+        sequence: int,
+        arguments: Sequence[Any],
+        pause: Callable[[], None],
+        budget: CallBudget = NO_BUDGET,
+    ) -> bytes:
         """The frame of a call. struct.error, TypeError, ValueError or OverflowError for values that no field holds."""
-        return _frame(self._head, sequence, self.arguments, arguments, pause)
+        values = (*arguments, *budget) if self.is_budgeted else arguments
+        return _frame(self._head, sequence, self.arguments, values, pause)
 
     @switches
-    def reply(self, sequence: int, value: Any, error: RpcError | None, pause: Callable[[], None]) -> bytes:
+    def reply(
+        self,
+        sequence: int,
+        value: Any,
+        error: RpcError | None,
+        pause: Callable[[], None],
+        cost: CostOfCall | None = None,
+    ) -> bytes:
         """The frame of an answer."""
-        return _frame(self._reply_head, sequence, self.result, (value, error) if self.returns else (error,), pause)
+        values = (value, error) if self.returns else (error,)
+        return _frame(self._reply_head, sequence, self.result, (*values, cost) if self.is_budgeted else values, pause)
 
     @switches
     def read_arguments(self, source: MessageReader, position: int) -> tuple[Any, ...]:
         """Corruption, UnsupportedFormat."""
+        return self.read_call(source, position)[0]
+
+    @switches
+    def read_call(self, source: MessageReader, position: int) -> tuple[tuple[Any, ...], CallBudget | None]:
+        """The arguments and the budget that came with them. Corruption, UnsupportedFormat."""
         values: tuple[Any, ...] = decode(self.arguments, source, position)[0]
-        return values
+        return (values[:-2], CallBudget(*values[-2:])) if self.is_budgeted else (values, None)
 
     @switches
     def read_reply(self, data: bytes, sequence: int, pause: Callable[[], None]) -> Any:
-        """The result, a RpcError or a Failure. Corruption when it is not the answer to this call."""
+        """As read_answer(), without the cost."""
+        return self.read_answer(data, sequence, pause)[0]
+
+    @switches
+    def read_answer(self, data: bytes, sequence: int, pause: Callable[[], None]) -> tuple[Any, CostOfCall | None]:
+        """The result, a RpcError or a Failure, and what the call cost its request. Corruption when it is not the answer
+        to this call."""
         kind, name, number, position = read_head(data)
         source = MessageReader(data, pause)
         if kind == EXCEPTION and name == self.name.encode() and number == sequence:
             message, code = decode(APPLICATION_EXCEPTION, source, position)[0]
-            return Failure(code or 0, message or "")
+            return Failure(code or 0, message or ""), None
         if kind != REPLY or name != self.name.encode() or number != sequence:
             raise Corruption("a message", 0, f"the answer to {name!r} number {number} is not that to {self.name}")
         values, _ = decode(self.result, source, position)
-        if values[-1] is not None:
-            return values[-1]
+        cost = values[-1] if self.is_budgeted else None
+        error = values[1 if self.returns else 0]
+        if error is not None:
+            return error, cost
         if not self.returns:
-            return None
+            return None, cost
         if values[0] is None:
             raise Corruption("a message", position, f"the answer to {self.name} holds neither a result nor an error")
-        return values[0]
+        return values[0], cost
 
 
 @switches
@@ -248,9 +291,6 @@ METHODS: Final[dict[str, RpcMethod]] = {
     for name, declared in calls_of(service).items()
 }
 """By name: that of the method is that on the wire, too."""
-
-FOR_USER: Final = "_for_user"
-"""Behind the name of a call to tablets: the same for a user, whose name and groups come before its arguments."""
 
 
 def _method_for_user(declared: DeclaredCall) -> RpcMethod:

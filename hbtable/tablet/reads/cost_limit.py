@@ -7,9 +7,10 @@ on where it ended.
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import final
 
-from hbtable.errors import LimitExceeded
+from hbtable.errors import CostExceeded
 from hbtable.model.values import shown
 from hbtable.runtime.request_budget import RequestBudget, current_budget
 from hbtable.tablet.options import TabletOptions
@@ -21,20 +22,16 @@ _LONGEST_SECONDS = 0.02
 
 
 @final
-class CostExceeded(LimitExceeded):
-    """A read costs too much: others of the same rows may not."""
-
-
-@final
 class CostLimit:
     """Adds the costs of a read to its request's, and ends it with CostExceeded when they are beyond the options.
     `place` says where it is, for people. Is a pacing.Cost; sources.ReadSnapshot tells the budget of blocks and
     cells."""
 
-    __slots__ = ("_options", "budget", "place", "row")
+    __slots__ = ("_clock", "_options", "budget", "place", "row")
 
-    def __init__(self, options: TabletOptions, budget: RequestBudget) -> None:
+    def __init__(self, options: TabletOptions, budget: RequestBudget, clock: Callable[[], float]) -> None:
         self._options = options
+        self._clock = clock
         self.budget = budget
         self.row = b""
         """The one that is being read, for `place`."""
@@ -51,6 +48,16 @@ class CostLimit:
             self._refuse(f"read {budget.read_bytes} bytes of blocks", "request_read_bytes", options.request_read_bytes)
         if budget.seconds > options.request_seconds:
             self._refuse(f"took {budget.seconds:.1f} s of work", "request_seconds", options.request_seconds)
+        if budget.deadline is not None and self._clock() > budget.deadline:
+            raise CostExceeded(
+                f"this request took longer {self.place()} than the server that asks for it waits (rpc.read_seconds "
+                "there): ask for fewer rows or columns at a time, or scan instead of reading rows whole"
+            )
+
+    def seconds_left(self) -> float:
+        """Until nobody waits any more for what is worked out."""
+        deadline = self.budget.deadline
+        return inf if deadline is None else deadline - self._clock()
 
     def is_half_spent(self) -> bool:
         """Time for a page to end, so that the row which comes next has the other half."""
@@ -62,7 +69,7 @@ class CostLimit:
         )
 
     def _at_row(self) -> str:
-        return f"up to row {shown(self.row)}"
+        return f"up to row {shown(self.row)}" if self.row else "before its first row"
 
     def _refuse(self, what: str, key: str, limit: float) -> None:
         raise CostExceeded(
@@ -74,11 +81,12 @@ class CostLimit:
 def paced_request(environment: Environment) -> tuple[CostLimit, Pacer]:
     """Of the request that the calling task works on, for a read that may be long."""
     options = environment.options
-    cost = CostLimit(options, current_budget() or RequestBudget())
+    cost = CostLimit(options, current_budget() or RequestBudget(), environment.runtime.clock_seconds)
     return cost, Pacer(environment.runtime, options.slice_seconds, cost=cost)
 
 
-def cost_of_page(options: TabletOptions) -> CostLimit:
+def cost_of_page(environment: Environment) -> CostLimit:
     """Of one page of a scan alone; its budget is to be cleared at the end."""
     budget = current_budget()
-    return CostLimit(options, RequestBudget() if budget is None else budget.part())
+    mine = RequestBudget() if budget is None else budget.part()
+    return CostLimit(environment.options, mine, environment.runtime.clock_seconds)

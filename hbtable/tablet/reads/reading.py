@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
-from hbtable.errors import Corruption, DataDamaged, FileNotFound, InvalidRequest, StaleLocation
+from hbtable.errors import Corruption, CostExceeded, DataDamaged, FileNotFound, InvalidRequest, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.expression import Expression
 from hbtable.filters.grammar import parse
@@ -31,7 +31,7 @@ from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
-from hbtable.tablet.reads.cost_limit import CostExceeded, CostLimit, cost_of_page, paced_request
+from hbtable.tablet.reads.cost_limit import CostLimit, cost_of_page, paced_request
 from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import PageBuilder
@@ -147,7 +147,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     check_request(request)
     spec = request.spec
     runtime, options = state.environment.runtime, state.environment.options
-    cost = cost_of_page(options)
+    cost = cost_of_page(state.environment)
     pacer = Pacer(runtime, options.slice_seconds, cost=cost)
     try:
         row_filter = _filter_of_scan(state, request, pacer) if spec.filter is not None else None

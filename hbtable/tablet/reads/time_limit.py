@@ -28,7 +28,7 @@ class TimeLimit:
     def __init__(self, runtime: Runtime, seconds: float, cost: CostLimit) -> None:
         self._runtime = runtime
         self._cost = cost
-        self._deadline = runtime.clock_seconds() + seconds
+        self._deadline = runtime.clock_seconds() + min(seconds, cost.seconds_left() / 2)
         self.reached: bytes | None = None
 
     def is_over(self) -> bool:

@@ -4,7 +4,9 @@ import pytest
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
+from hbtable.client.table import Table
 from hbtable.errors import (
+    CostExceeded,
     InvalidRequest,
     LimitExceeded,
     LockLost,
@@ -55,6 +57,22 @@ def test_an_answer_out_of_several_tablets_holds_no_more_than_one_of_a_single_tab
     assert sorted(reads) == [("read_rows", 100), ("read_rows", 101), ("read_rows", 102), ("read_rows", 102)]
     with pytest.raises(LimitExceeded):
         table.read_rows(rows, ReadSpec(max_bytes=size - 1))
+
+
+def test_a_part_of_a_read_that_costs_too_much_is_not_read_again(cluster, client, put, monkeypatch):
+    cluster.put_table(b"t", splits=(b"g", b"p"))
+    table, asked, read_rows = client.table(b"t"), [], Table.read_rows
+
+    def costly(self, rows, spec):
+        asked.append(rows)
+        if rows == [b"h"]:
+            raise CostExceeded("this request looked at 6 cells")
+        return read_rows(self, rows, spec)
+
+    monkeypatch.setattr(Table, "read_rows", costly)
+    with pytest.raises(CostExceeded, match="6 cells"):
+        table.read_rows([b"a", b"h", b"z"], EVERYTHING)
+    assert asked.count([b"h"]) == 1
 
 
 def test_a_batch_is_grouped_by_tablet_in_the_callers_order_per_row(cluster, client, put):

@@ -32,6 +32,7 @@ from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FamilySchema, TableS
 from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.call_budget import CallBudget, CostOfCall
 from hbtable.rpc.codec.calls import METHODS, Failure, Role, decode, read_head
 from hbtable.rpc.codec.cells import CELLS, OPERATIONS
 from hbtable.rpc.codec.errors import RPC_ERROR, RpcError, described
@@ -301,11 +302,12 @@ def same_fields(spec, fields, where):
 
 
 def structs():
+    from hbtable.rpc.codec import call_budget
     from hbtable.rpc.codec import cells as codec_cells
     from hbtable.rpc.codec import model as codec_model
 
     found = {"RPC_ERROR": RPC_ERROR}
-    for module in (codec_cells, codec_model):
+    for module in (call_budget, codec_cells, codec_model):
         found.update({name: value for name, value in vars(module).items() if isinstance(value, Struct)})
     return {"RpcError" if name == "RPC_ERROR" else name.title().replace("_", ""): it for name, it in found.items()}
 
@@ -339,12 +341,15 @@ def test_another_thrift_library_reads_and_writes_the_same(method, given):
     """Decoded by thriftpy2 and written again by it, a call is what it was."""
     arguments = given.draw(st.tuples(*ARGUMENTS[method.name]))
     out = MessageWriter()
-    write(method.arguments, arguments, out)
+    budget = CallBudget(10_000, CostOfCall(5, 1 << 40, 7))
+    write(method.arguments, (*arguments, *budget) if method.is_budgeted else arguments, out)
     theirs = getattr(SERVICES[method.role], method.name + "_args")()
     TCyBinaryProtocol(TCyMemoryBuffer(b"".join(out.pieces)), decode_response=False).read_struct(theirs)
     buffer = TCyMemoryBuffer(b"")
     TCyBinaryProtocol(buffer).write_struct(theirs)
-    assert plain(method.read_arguments(MessageReader(buffer.getvalue()), 0)) == plain(arguments)
+    read, sent = method.read_call(MessageReader(buffer.getvalue()), 0)
+    assert plain(read) == plain(arguments)
+    assert sent == (budget if method.is_budgeted else None)
 
 
 # ---------------------------------------------------------------- what peers may send

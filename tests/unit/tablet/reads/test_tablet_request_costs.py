@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import LimitExceeded, Overloaded
+from hbtable.errors import CostExceeded, LimitExceeded, Overloaded
 from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.runtime.memory_budget import MemoryBudget
-from hbtable.runtime.request_budget import RequestBudget, work_for
+from hbtable.runtime.request_budget import RequestBudget, RequestCost, work_for
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads.cost_limit import CostLimit
 from hbtable.tablet.tablet import Tablet
@@ -54,7 +54,7 @@ def test_a_read_of_one_row_is_refused_with_row_and_limit(bench: Bench, key: str)
 
 def test_work_is_counted_and_waiting_is_not() -> None:
     budget = RequestBudget()
-    limit = CostLimit(TabletOptions(request_seconds=0.05), budget)
+    limit = CostLimit(TabletOptions(request_seconds=0.05), budget, lambda: 0.0)
     for _ in range(8):
         limit.worked(0.005)
     limit.worked(0.009)
@@ -143,6 +143,36 @@ def test_a_long_row_is_counted_while_it_is_read(bench: Bench, text: bytes | None
         [(_, cells)] = tablet.read_rows([b"m"], ReadSpec(filter=text))
         assert len(cells) == LONG + 1
         assert memory.used_bytes > 130 * LONG
+        work_for(None)
+
+    bench.run(main)
+
+
+def test_a_read_ends_when_nobody_waits_for_it_any_more(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        request = RequestBudget()
+        request.go_on(RequestCost(), bench.runtime.clock_seconds())
+        work_for(request)
+        bench.runtime.sleep(0.1)
+        with pytest.raises(CostExceeded, match=r"longer before its first row than the .* waits .rpc.read_seconds"):
+            tablet.read_rows([b"m"], ReadSpec(filter=NOTHING_PASSES))
+        page = tablet.scan(ScanRequest(spec=ReadSpec(filter=NOTHING_PASSES)))
+        assert page.next is not None, "a page ends where it is"
+        work_for(None)
+
+    bench.run(main)
+
+
+def test_a_request_that_cost_its_limit_elsewhere_ends_here(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        request = RequestBudget()
+        request.go_on(RequestCost(0.0, 0, bench.options.request_cells), None)
+        work_for(request)
+        with pytest.raises(CostExceeded, match=r"looked at .* cells up to row b'm', .* than tablet.request_cells"):
+            tablet.read_rows([b"m"], ReadSpec(filter=NOTHING_PASSES))
+        assert request.own_cost().cells > 0
         work_for(None)
 
     bench.run(main)
