@@ -1,6 +1,6 @@
 # One obvious entry each. Everything is installed into .venv by the first target that needs it.
 #
-#   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
+#   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts, @switches
 #   make test-quick      at each save: no processes, no waiting  make test     the promise to a newcomer: all but verify
 #   make verify   what CI adds: long simulations by a seed that changes, planted bugs, and the three below
 #   make compat   happybase's suite and HBase's recorded answers
@@ -37,8 +37,8 @@ native: $(VENV)/.native
 
 # Tests start Python thousands of times. Where the environment says to write no bytecode (images of containers do), each
 # of them compiles all that it imports once more: the start of a server takes 1.3 s of the processor, and 0.6 s with it.
-test test-quick verify compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONDONTWRITEBYTECODE =
-test test-quick verify compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
+test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONDONTWRITEBYTECODE =
+test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 
 # Sets of text have another order in each process of Python, unless this says which.
 test test-quick: export PYTHONHASHSEED = 0
@@ -92,6 +92,7 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg
+	$(BIN)/pytest -q -p no:cacheprovider tests/architecture/test_switches.py
 
 # thrift/*.thrift: the services as hbtable/rpc/services.py declares them
 .PHONY: interfaces
