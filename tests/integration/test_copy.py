@@ -173,6 +173,31 @@ def test_what_is_written_meanwhile_follows(servers: list[ServerProcess], tmp_pat
     assert cells(servers[1], "followed") == cells(servers[0], "followed")
 
 
+def test_a_target_that_is_started_again_is_waited_for(servers: list[ServerProcess], tmp_path: Path) -> None:
+    filled(servers[0], "restarted", 90)
+    with ServerProcess(tmp_path / "target", ["log.durability=os"]) as target:
+        running = subprocess.Popen(
+            words([servers[0], target], tmp_path / "state", "--tables", "restarted", "--follow", "--every", "0.1"),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert running.stderr is not None
+        for line in running.stderr:
+            if line.startswith("followed"):
+                break
+        target.kill()
+        with connected(servers[0]) as database:
+            database.table("restarted").put(b"late", {b"f:a": b"1"})
+        for line in running.stderr:
+            if "trying again" in line:
+                break
+        target.start()
+        running.send_signal(signal.SIGTERM)
+        _, said = running.communicate(timeout=100)
+        assert running.returncode == 0, said
+        assert cells(target, "restarted") == cells(servers[0], "restarted")
+
+
 def test_the_comparison_finds_what_differs_and_mends_it(servers: list[ServerProcess], tmp_path: Path) -> None:
     filled(servers[0], "compared", 90)
     state = tmp_path / "state"

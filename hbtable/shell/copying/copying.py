@@ -17,12 +17,14 @@ from hbtable.shell.copying.comparing import PartComparison, compare
 from hbtable.shell.copying.copy_parts import CopyPart, restored
 from hbtable.shell.copying.page_size import batches
 from hbtable.shell.copying.peers import CopyPeer, PeerAddress, connect_peer
-from hbtable.shell.errors import ArgumentError, Cancelled, ShellError
+from hbtable.shell.errors import ArgumentError, Cancelled, CannotConnect, ShellError
 from hbtable.shell.transfer.origin import ANEW
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.transfer_workers import outcomes
 
 Say = Callable[[str], None]
+_TRIES: Final = 7
+"""Of a part whose connection breaks; a second is waited after the first, and twice as long each time."""
 _AT_ONCE: Final = 500
 """Rows that are mended by one call."""
 
@@ -61,11 +63,12 @@ class Surroundings:
 class _Workers:
     """Threads, each with a connection to either side."""
 
-    def __init__(self, options: CopyOptions) -> None:
+    def __init__(self, options: CopyOptions, around: Surroundings) -> None:
         self._options = options
+        self._around = around
         self._pairs: list[tuple[CopyPeer, CopyPeer]] = []
         self._free: SimpleQueue[tuple[CopyPeer, CopyPeer]] = SimpleQueue()
-        self._closing = False
+        self._closing = threading.Event()
         self._threads = ThreadPoolExecutor(options.workers, thread_name_prefix="copy")
 
     def open(self) -> tuple[CopyPeer, CopyPeer]:
@@ -83,19 +86,29 @@ class _Workers:
 
     def go_on(self) -> None:
         """Cancelled when the copy is broken off: jobs ask between pages."""
-        if self._closing:
+        if self._closing.is_set():
             raise Cancelled("broken off")
 
     def _one(self, part: CopyPart, job: Callable[[CopyPart, CopyPeer, CopyPeer], None]) -> None:
+        """A job whose connection breaks is done again: HBase closes connections that rest for a minute, and whatever is
+        written twice has the same times."""
         pair = self._free.get()
         try:
-            job(part, *pair)
+            for left in reversed(range(_TRIES)):
+                try:
+                    job(part, *pair)
+                    return
+                except CannotConnect as error:
+                    if not left:
+                        raise
+                    self._around.say(f"{part.shown()}: {error}; trying again")
+                    self._closing.wait(2 ** (_TRIES - 1 - left))
         finally:
             self._free.put(pair)
 
     def close(self) -> None:
         """Waits for the pages under way."""
-        self._closing = True
+        self._closing.set()
         self._threads.shutdown(cancel_futures=True)
         for pair in self._pairs:
             for peer in pair:
@@ -298,7 +311,7 @@ def _drained(queue: "SimpleQueue[int]") -> Iterator[int]:
 def run_copy(options: CopyOptions, around: Surroundings) -> str:
     """The closing message. Started again after a break it goes on with the parts as they are. ShellError, also when the
     sides differ in the end."""
-    workers = _Workers(options)
+    workers = _Workers(options, around)
     try:
         return _Copy(options, around, workers).run()
     finally:
