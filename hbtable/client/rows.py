@@ -19,6 +19,7 @@ from hbtable.client.columns import cells as cells_of
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of, flag, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
+from hbtable.client.whole_rows import Families, with_all_families
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import RowMutation
@@ -180,8 +181,21 @@ class Rows:
         self, row: Key, columns: Iterable[Key] | None = None, timestamp: int | None = None, wal: bool = True
     ) -> None:
         """All versions, or those up to `timestamp`; `columns` None: of the whole row."""
-        with self.batch(timestamp=timestamp, wal=wal) as batch:
-            batch.delete(row, columns)
+        if columns is not None:
+            with self.batch(timestamp=timestamp, wal=wal) as batch:
+                batch.delete(row, columns)
+            return
+
+        @switches
+        def change(families: Families) -> None:
+            with Batch(self.table.mutate, families, timestamp, None, False, wal) as batch:
+                batch.delete(row)
+
+        with_all_families(self._families, change)
+
+    @switches
+    def _families(self) -> Iterable[bytes]:
+        return self.table.record().schema.families
 
     def batch(
         self,
@@ -190,9 +204,7 @@ class Rows:
         transaction: bool = False,
         wal: bool = True,
     ) -> Batch:
-        return Batch(
-            self.table.mutate, lambda: self.table.record().schema.families, timestamp, batch_size, transaction, wal
-        )
+        return Batch(self.table.mutate, self._families, timestamp, batch_size, transaction, wal)
 
     @switches
     def append(self, row: Key, data: Data[K]) -> dict[bytes, bytes]:

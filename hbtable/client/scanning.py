@@ -9,14 +9,15 @@ its own to name: that position is row M with all its cells done (BETWEEN_TABLETS
 reads; a tablet's own positions (tablet.page) pass through unread.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final, Protocol
 
-from hbtable.errors import DataDamaged, LimitExceeded
+from hbtable.errors import DataDamaged, LimitExceeded, NoSuchFamily
 from hbtable.model.cell import Row
+from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
+from hbtable.model.read import Columns, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.tablet import TabletRecord
 from hbtable.switches import switches
 
@@ -136,3 +137,11 @@ def _size(rows: list[Row]) -> int:
         for column, _, value in cells:
             total += len(column) + len(value)
     return total
+
+
+def check_columns(columns: Columns | None, families: Collection[bytes], table: str) -> None:
+    """NoSuchFamily for one that is not among these."""
+    for family in columns or ():
+        if family not in families:
+            there = ", ".join(shown(name) for name in sorted(families))
+            raise NoSuchFamily(f"Column family {shown(family)} does not exist in table {table}; it has {there}")

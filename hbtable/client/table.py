@@ -16,6 +16,7 @@ from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_wit
 from hbtable.client.options import ClientOptions
 from hbtable.client.suspects import Suspects
 from hbtable.client.table_calls import AheadPage
+from hbtable.client.whole_rows import families_of
 from hbtable.errors import (
     CostExceeded,
     HbtableError,
@@ -122,6 +123,9 @@ class Table:
             except (StaleLocation, Unavailable, LockLost) as error:
                 keep_checksums(mutations)
                 retries = self._again(error, retries, row, write=True)
+            except NoSuchFamily as error:
+                keep_checksums(mutations)
+                retries = self._once_known(error, retries, mutations)
         # A tablet that splits meanwhile divides its group again, inside the call for that group.
         jobs = [partial(self.mutate, group) for group in groups]
         results(run_all(self._runtime, self._options.parallel_calls, jobs, "mutate"))
@@ -170,6 +174,8 @@ class Table:
                 )
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)
+            except NoSuchFamily as error:
+                retries = self._once_known(error, retries, (mutation,), family)
 
     @switches
     def delete_range(self, rows: RowRange, timestamp: int = SERVER_TIME) -> None:
@@ -317,9 +323,8 @@ class Table:
             except (StaleLocation, Unavailable) as error:
                 retries = retries or RetryCounter(self._runtime, self._options.retry_policy)
                 if not retries.wait():
-                    raise Unavailable(
-                        retries.exhausted(f"the record of table {self.shown_name()} could not be read", error)
-                    ) from error
+                    said = retries.exhausted(f"the record of table {self.shown_name()} could not be read", error)
+                    raise Unavailable(said) from error
 
     @switches
     def _record(self) -> TableRecord:
@@ -334,13 +339,7 @@ class Table:
         """A scan that asks no tablet: TableNotFound, TableNotEnabled, NoSuchFamily and BadFilter all the same."""
         record = self.record()
         self._refuse_disabled(record)
-        families = record.schema.families
-        for family in spec.columns or ():
-            if family not in families:
-                there = ", ".join(shown(name) for name in sorted(families))
-                raise NoSuchFamily(
-                    f"Column family {shown(family)} does not exist in table {self.shown_name()}; it has {there}"
-                )
+        scanning.check_columns(spec.columns, record.schema.families, self.shown_name())
         if spec.filter is not None:
             parse(spec.filter, partial(self._runtime.sleep, 0))
 
@@ -369,6 +368,18 @@ class Table:
             self.invalidate()
         self._id = record.table_id
         return record.table_id
+
+    @switches
+    def _once_known(
+        self, error: NoSuchFamily, retries: RetryCounter | None, changes: Sequence[RowMutation], *others: bytes
+    ) -> RetryCounter:
+        """A tablet refused one of their families, or of `others`: pauses where METADATA has all of them, because the
+        tablet is told of a new one next. Otherwise `error` ends the call."""
+        named = families_of(changes, partial(self._runtime.sleep, 0)).union(others)
+        retries = retries or RetryCounter(self._runtime, self._options.retry_policy)
+        if named <= self.record().schema.families.keys() and retries.wait():
+            return retries
+        raise error
 
     @switches
     def _again(

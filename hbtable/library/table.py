@@ -1,13 +1,13 @@
 """A table of the library: rows, and what there is to know of the table itself."""
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Protocol, TypedDict, final
 
 from hbtable.client.columns import Key, full, listed, write_time
 from hbtable.client.given import bytes_of
 from hbtable.client.rows import Rows, row_range
 from hbtable.client.table_calls import NamedTableCalls
+from hbtable.client.whole_rows import Families, with_all_families
 from hbtable.errors import WrongType
 from hbtable.hbase.regions import Region
 from hbtable.library.options import FamilyDescription, described_family
@@ -66,7 +66,12 @@ class Table(Rows):
     @switches
     def mutate_row(self, row: Key, changes: RowChanges) -> None:
         """All `changes` or none; durable on return."""
-        self.table.mutate([self._mutation(row, changes)])
+
+        @switches
+        def change(families: Families) -> None:
+            self.table.mutate([_mutation(row, changes, families)])
+
+        with_all_families(self._families, change)
 
     @switches
     def check_and_mutate(
@@ -78,8 +83,17 @@ class Table(Rows):
         A missing value meets "=" None alone, and any value that is there meets "!=" None. For "=" an empty value and
         none are the same (HBase).
         """
+        comparison(operator)
+
+        @switches
+        def change(families: Families) -> bool:
+            return self._mutate_if(column, operator, value, _mutation(row, changes, families))
+
+        return with_all_families(self._families, change)
+
+    @switches
+    def _mutate_if(self, column: Key, operator: Comparison, value: Key | None, mutation: RowMutation) -> bool:
         holds = comparison(operator)
-        mutation = self._mutation(row, changes)
         family, qualifier = full(column)
         given = None if value is None else bytes_of("the value", value)
         if operator == "=":
@@ -138,10 +152,12 @@ class Table(Rows):
             raise WrongType("give 'row_start', 'row_stop' or 'row_prefix'; truncate_table() deletes all rows")
         self.table.delete_range(row_range(row_start, row_stop, row_prefix, False), write_time(timestamp))
 
-    def _mutation(self, row: Key, changes: RowChanges) -> RowMutation:
-        if not isinstance(changes, RowChanges):
-            raise WrongType(f"'changes' {shown(changes)} has to be hbtable.RowChanges")
-        return changes.of(bytes_of("the row", row), cache(lambda: self.schema().families))
+
+@switches
+def _mutation(row: Key, changes: RowChanges, families: Families) -> RowMutation:
+    if not isinstance(changes, RowChanges):
+        raise WrongType(f"'changes' {shown(changes)} has to be hbtable.RowChanges")
+    return changes.of(bytes_of("the row", row), families)
 
 
 def described(region: Region) -> RegionDescription:

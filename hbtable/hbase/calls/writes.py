@@ -7,8 +7,10 @@ of two writes wins. With one, HBase's masking rule holds: a delete at T hides pu
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import final
 
+from hbtable.client import whole_rows
 from hbtable.errors import LimitExceeded
 from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
@@ -165,8 +167,12 @@ class WriteCalls:
     def _delete_row(self, table: bytes | None, row: bytes | None, timestamp: int) -> None:
         row = check_row(row)
         named = self._tables.named(table)
-        families = self._families(self._tables.canonical(table))
-        named.mutate((RowMutation(row, [(DELETE_FAMILY, family, b"", timestamp, b"") for family in families]),))
+
+        @switches
+        def delete(families: whole_rows.Families) -> None:
+            named.mutate((RowMutation(row, [(DELETE_FAMILY, family, b"", timestamp, b"") for family in families()]),))
+
+        whole_rows.with_all_families(partial(self._families, self._tables.canonical(table)), delete)
 
     # ---------------------------------------------------------------- read, change, write
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from hbtable.client.whole_rows import Families
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase import conversion
 from hbtable.hbase.codec.thrift2_structs import (
@@ -31,9 +32,6 @@ from hbtable.model.mutation import (
 from hbtable.model.read import Columns, FamilyTimes, ReadSpec, check_family_times
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
-
-Families = Callable[[], Sequence[bytes]]
-"""Of the table that a delete of a whole row is for."""
 
 Pause = Callable[[], object]
 """Called between many things: lets other tasks run."""

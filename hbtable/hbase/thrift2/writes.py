@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 from hbtable.client.table_calls import TableCalls
+from hbtable.client.whole_rows import Families, with_all_families
 from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.missing import MissingField
@@ -30,6 +31,8 @@ from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
 from hbtable.runtime.slices import let_go, sorted_with_pauses, with_pauses
 from hbtable.switches import switches
+
+T = TypeVar("T")
 
 _EQUAL: Final = 2
 _NOT_EQUAL: Final = 3
@@ -96,7 +99,11 @@ class Thrift2WriteCalls:
 
     @switches
     def deleteSingle(self, table: bytes, delete: TDelete) -> None:
-        self._tables.named(table).mutate((delete_mutation(delete, self._families_of(table), self._pause),))
+        self._with_families(table, partial(self._delete, self._tables.named(table), delete))
+
+    @switches
+    def _delete(self, named: TableCalls, delete: TDelete, families: Families) -> None:
+        named.mutate((delete_mutation(delete, families, self._pause),))
 
     @switches
     def deleteMultiple(self, table: bytes, deletes: Sequence[TDelete]) -> list[TDelete]:
@@ -112,7 +119,11 @@ class Thrift2WriteCalls:
     def mutateRow(self, table: bytes, mutations: TRowMutations) -> None:
         if not mutations.mutations:
             raise BadArgument(f"the mutateRow of row {shown(check_row(mutations.row))} has no mutations")
-        apply(self._tables.named(table), (self._row_mutation(table, mutations),))
+        self._with_families(table, partial(self._mutate_row, self._tables.named(table), mutations))
+
+    @switches
+    def _mutate_row(self, named: TableCalls, mutations: TRowMutations, families: Families) -> None:
+        apply(named, (self._row_mutation(families, mutations),))
 
     @switches
     def _mutate(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
@@ -149,17 +160,21 @@ class Thrift2WriteCalls:
             except InvalidRequest:
                 continue  # the first of them is what the caller is told
 
+    @switches
+    def _with_families(self, table: bytes, change: Callable[[Families], T]) -> T:
+        return with_all_families(partial(self._families, self._tables.canonical(table)), change)
+
     def _families_of(self, table: bytes) -> Callable[[], Sequence[bytes]]:
         """Asked for once in a call, and only by deletes of whole rows."""
         return cache(partial(self._families, self._tables.canonical(table)))
 
     @switches
-    def _row_mutation(self, table: bytes, mutations: TRowMutations) -> RowMutation:
+    def _row_mutation(self, families: Families, mutations: TRowMutations) -> RowMutation:
         """Puts first: a delete of the same call masks them, unless times say otherwise."""
         row = check_row(mutations.row)
         puts: list[Operation] = []
         deletes: list[Operation] = []
-        skip_log, ttl, families = True, 0, self._families_of(table)
+        skip_log, ttl = True, 0
         for one in with_pauses(mutations.mutations, self._pause, _ROWS_BETWEEN_PAUSES):
             if one.put is not None:
                 part = put_mutation(one.put, self._cell_bytes, self._pause)
@@ -192,8 +207,12 @@ class Thrift2WriteCalls:
     def checkAndDelete(
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, delete: TDelete
     ) -> bool:
-        mutation = delete_mutation(delete, self._families_of(table), self._pause)
-        return self._if_equal(table, row, family, qualifier, value, mutation)
+        @switches
+        def change(families: Families) -> bool:
+            mutation = delete_mutation(delete, families, self._pause)
+            return self._if_equal(table, row, family, qualifier, value, mutation)
+
+        return self._with_families(table, change)
 
     @switches
     def checkAndMutate(
@@ -206,7 +225,24 @@ class Thrift2WriteCalls:
         value: bytes | None,
         mutations: TRowMutations,
     ) -> bool:
-        mutation = self._row_mutation(table, mutations)
+        @switches
+        def change(families: Families) -> bool:
+            mutation = self._row_mutation(families, mutations)
+            return self._if_compared(table, row, family, qualifier, operator, value, mutation)
+
+        return self._with_families(table, change)
+
+    @switches
+    def _if_compared(
+        self,
+        table: bytes,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        operator: int,
+        value: bytes | None,
+        mutation: RowMutation,
+    ) -> bool:
         if operator == _NO_OP:
             return self._if_stored(table, row, family, qualifier, lambda _: True, mutation)
         if operator not in _COMPARE:

@@ -182,6 +182,34 @@ def test_what_may_have_been_applied_or_cannot_succeed_is_not_tried_again(cluster
     assert [call for call in cluster.calls() if call[0] == "increment"] == [("increment", 100)]
 
 
+def test_a_family_that_a_tablet_does_not_know_yet_is_waited_for_and_one_that_there_is_not_is_not(cluster, client, put):
+    cluster.put_table(b"t")
+    table = client.table(b"t")
+    refused = []
+
+    def fail(method, tablet_id):
+        if method in ("mutate", "check_and_mutate") and tablet_id > 2 and len(refused) % 3 < 2:
+            refused.append(method)
+            raise NoSuchFamily("f")
+        if tablet_id > 2:
+            refused.append("")
+
+    for server in cluster.servers.values():
+        server.before = fail
+    table.mutate([put(b"a")])
+    assert rows_of(cluster) == {b"a": b"v"}
+    refused.clear()
+    assert table.check_and_mutate(b"b", b"f", b"q", None, put(b"b"))
+    refused.clear()
+    with pytest.raises(NoSuchFamily):
+        table.check_and_mutate(b"b", b"other", b"q", None, put(b"b"))
+    assert refused == ["check_and_mutate"], "once"
+    refused.clear()
+    with pytest.raises(NoSuchFamily):
+        table.mutate([RowMutation(b"a", [(PUT, b"other", b"q", 5, b"v")])])
+    assert refused == ["mutate"], "once"
+
+
 def test_a_server_that_lost_its_lock_leaves_a_write_unknown_and_a_read_repeated(cluster, client, put):
     _, tablets = cluster.put_table(b"t")
     table = client.table(b"t")

@@ -1,0 +1,61 @@
+"""Changes that delete a whole row, which name every family of its table.
+
+While another client adds or drops one, what METADATA said when the change was made may no longer be so when the row's
+tablet looks at it: it refuses a family that nobody has named. Nothing was applied then, so the change is made anew,
+with the families that there are now. A family that METADATA has and a tablet does not know yet is waited for by
+client.table.Table.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Final, TypeVar
+
+from hbtable.errors import NoSuchFamily
+from hbtable.model.mutation import RowMutation
+from hbtable.runtime.slices import with_pauses
+from hbtable.switches import switches
+
+T = TypeVar("T")
+_BETWEEN_PAUSES: Final = 4096
+Families = Callable[[], Sequence[bytes]]
+"""Names all families of a table. *Switches.*"""
+
+
+@switches
+def with_all_families(families: Callable[[], Iterable[bytes]], change: Callable[[Families], T]) -> T:
+    """Calls `change`, with a function that names the families, and again after NoSuchFamily as long as some came or
+    went meanwhile. `families`: as METADATA has them now. NoSuchFamily: the caller has named one that is not there."""
+    known = _Once(families)
+    while True:
+        try:
+            return change(known.names)
+        except NoSuchFamily:
+            if not known.asked:
+                raise
+            before, known = known, _Once(families)
+            if known.names() == before.names():
+                raise
+
+
+@switches
+def families_of(mutations: Iterable[RowMutation], pause: Callable[[], object]) -> set[bytes]:
+    """That they name. *Switches* by `pause` behind each few thousand operations."""
+    operations = chain.from_iterable(mutation.operations for mutation in mutations)
+    return {family for _, family, *_ in with_pauses(operations, pause, _BETWEEN_PAUSES)}
+
+
+class _Once:
+    """The families as they were when somebody asked first."""
+
+    def __init__(self, families: Callable[[], Iterable[bytes]]) -> None:
+        self._read = families
+        self._found: list[bytes] = []
+        self.asked = False
+
+    @switches
+    def names(self) -> list[bytes]:
+        """Sorted."""
+        if not self.asked:
+            self._found = sorted(self._read())
+            self.asked = True
+        return self._found
