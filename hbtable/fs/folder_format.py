@@ -24,6 +24,8 @@ LISTED: Final = 2
 FEATURES: Final[dict[str, str]] = {}
 """Name -> what is in the folder once it is listed. Names are never removed, and never mean anything else."""
 
+_MOST_BYTES: Final = 1 << 20
+"""Of FORMAT: more than ten thousand features. A longer one is none of ours."""
 _FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n(.*)", re.DOTALL)
 _LIST: Final = re.compile(r"features((?: [a-z0-9-]{1,60})+)\n")
 
@@ -80,7 +82,7 @@ def read_format(root: str) -> tuple[str, ...]:
     path = f"{root}/FORMAT"
     try:
         with open(path, "rb") as file:
-            text = file.read(1000).decode("utf-8", "replace")
+            text = file.read(_MOST_BYTES).decode("utf-8", "replace")
     except (FileNotFoundError, IsADirectoryError):  # the latter is of_wrong_kind()
         return ()
     except OSError as error:

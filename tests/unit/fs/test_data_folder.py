@@ -72,6 +72,15 @@ def test_a_newer_format_is_refused_untouched(tmp_path: Path) -> None:
     DataFolder.open(str(tmp_path)).close()
 
 
+def test_a_long_list_of_features_that_are_not_known_is_told_whole(tmp_path: Path) -> None:
+    """It is a newer folder, and no damaged one, however many features it uses."""
+    names = [f"feature-{number:03}-{'x' * 40}" for number in range(200)]
+    (tmp_path / "FORMAT").write_text(f"hbtable data folder\nformat 2\nfeatures {' '.join(names)}\n")
+    with pytest.raises(UnsupportedFormat, match="written by a newer hbtable") as caught:
+        DataFolder.open(str(tmp_path))
+    assert all(name in str(caught.value) for name in names)
+
+
 @pytest.mark.parametrize("content", [b"", b"hbtable", b"hbtable data folder\nformat x\n", b"\xff\x00"])
 def test_a_damaged_format_file_is_corruption(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "FORMAT").write_bytes(content)
