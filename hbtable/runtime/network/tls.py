@@ -159,11 +159,13 @@ class TlsStream:
 
     @switches
     def sendall(self, data: bytes, /) -> None:
-        if 0 < len(data) <= _RECORD_BYTES:
-            self._tls.write(data)
-            self._carrier.sendall(self._out.read())
-            return
         view = memoryview(data)
+        if 0 < len(data) <= _RECORD_BYTES:
+            written = self._tls.write(data)
+            self._carrier.sendall(self._out.read())
+            if written == len(data):  # with the modes that Python sets it always is
+                return
+            view = view[written:]
         while view:
             view = view[self._tls.write(view[:_WRITTEN_AT_ONCE]) :]
             self._flush()

@@ -264,6 +264,37 @@ def test_files_are_read_again_and_kept_when_they_are_of_no_use(tmp_path: Path) -
     assert before.heard() == b"still there"
 
 
+class InParts:
+    """The TLS of a stream, whose write() takes a part of what it gets, as OpenSSL may be told to."""
+
+    def __init__(self, inner: ssl.SSLObject) -> None:
+        self.inner = inner
+        self.parts = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        self.parts += 1
+        return self.inner.write(data[:1000])
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1001, 16 << 10, (16 << 10) + 1, 100_000])
+def test_all_is_sent_where_a_write_takes_a_part(tls: ServerTls, size: int) -> None:
+    wire = Wire()
+    stream = greeted(tls, wire)
+    stream._tls = parts = InParts(stream._tls)  # type: ignore[assignment]
+    data = bytes(number % 251 for number in range(size))
+    stream.sendall(data)
+    assert wire.heard() == data
+    assert parts.parts == -(-size // 1000)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_one_write_takes_all_that_it_gets(tls: ServerTls, version: ssl.TLSVersion) -> None:
+    """So that the common answer is one write: Python does not set SSL_MODE_ENABLE_PARTIAL_WRITE."""
+    stream = greeted(tls, Wire(version=version))
+    for size in (1, 16 << 10, (16 << 10) + 1, 256 << 10):
+        assert stream._tls.write(bytes(size)) == size
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
