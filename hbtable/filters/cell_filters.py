@@ -84,7 +84,7 @@ class ColumnCountGetNode(FilterNode):
 
 @final
 class ColumnPaginationNode(FilterNode):
-    """`limit` columns of each row, after the first `offset`."""
+    """Passes `limit` columns of each row, after the first `offset`."""
 
     __slots__ = ("_count", "_end", "_offset")
 

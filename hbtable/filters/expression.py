@@ -60,7 +60,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPagination:
-    """`limit` columns of each row from the one numbered `offset`."""
+    """Passes `limit` columns of each row from the one numbered `offset`."""
 
     limit: int
     offset: int

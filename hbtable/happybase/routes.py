@@ -25,7 +25,7 @@ class _Known(NamedTuple):
 
 @final
 class Routes:
-    """Of all tables that were asked for, for any number of threads: what is replaced is replaced whole."""
+    """The routes of all tables that were asked for, for any number of threads: what is replaced is replaced whole."""
 
     def __init__(self) -> None:
         self._tables: dict[bytes, _Known] = {}
@@ -45,7 +45,7 @@ class Routes:
         self._calls_left[table] = _CALLS_BETWEEN_LOOKS
 
     def forget(self, table: bytes) -> None:
-        """Of what was known of the table something proved wrong, or was changed."""
+        """Something that was known of the table proved wrong, or was changed."""
         self._calls_left.pop(table, None)
 
     def owner(self, table: bytes, row: bytes) -> Address | None:

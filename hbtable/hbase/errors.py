@@ -28,7 +28,7 @@ class TooLongArgument(BadArgument, errors.LimitExceeded):
 
 
 class PutsUnknown(errors.OutcomeUnknown):
-    """Of puts alone, which may be sent again (unknown_puts.py)."""
+    """The outcome of puts alone is unknown, and they may be sent again (unknown_puts.py)."""
 
 
 class JavaError(HbtableError):

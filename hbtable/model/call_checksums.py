@@ -25,7 +25,7 @@ def checksum_of_increment(row: bytes, family: bytes, qualifier: bytes, amount: i
 
 
 def checksum_of_condition(row: bytes, family: bytes, qualifier: bytes, expected: bytes | None) -> int:
-    """Of what a check-and-mutate compares. Hot."""
+    """The checksum of what a check-and-mutate compares. Hot."""
     try:
         return crc32(b"".join((row, family, qualifier, expected or b""))) or 1
     except (TypeError, ValueError, OverflowError):
@@ -34,7 +34,7 @@ def checksum_of_condition(row: bytes, family: bytes, qualifier: bytes, expected:
 
 @final
 class AppendChecksum:
-    """Of an append, column by column."""
+    """The checksum of an append, column by column."""
 
     __slots__ = ("_checksum",)
 

@@ -187,7 +187,7 @@ def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pau
 
 
 def _dropped_header(path: str, length: int, full: int) -> tuple[int, str]:
-    """Of a segment that holds no group. A crash while its header is written leaves a part of one."""
+    """Level and text of the log line for a segment without a group. A crash leaves part of a header behind."""
     if length < full:
         return logging.INFO, f"{path}, {length} bytes: too short for a segment's header, dropped"
     return logging.WARNING, f"{path}, {length} bytes: a damaged segment's header with nothing behind it was dropped"

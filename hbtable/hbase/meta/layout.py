@@ -80,13 +80,13 @@ def place(row: bytes) -> tuple[bytes, bytes | None]:
 
 
 def table_cells(record: TableRecord, millis: int) -> list[Cell]:
-    """Of a table's row. Tables that are being made or dropped have none."""
+    """The cells of a table's row. Tables that are being made or dropped have none."""
     state = _STATES.get(record.state)
     return [] if state is None else [(b"table:state", millis, bytes((0x08, state)))]
 
 
 def tablet_cells(table: TableRecord, record: TabletRecord, millis: int, server: Server | None) -> list[Cell]:
-    """Of a tablet's row. `server`: that of its owner, if it lives."""
+    """The cells of a tablet's row. `server`: that of its owner, if it lives."""
     cells = [
         (b"info:regioninfo", millis, region_info(table.schema.name, record)),
         (b"info:seqnumDuringOpen", millis, record.generation.to_bytes(8, "big")),

@@ -19,7 +19,7 @@ class CopyPeer(Protocol):
     """The settings of a table that this kind of server does not tell, for people."""
 
     def tables(self) -> list[bytes]:
-        """Of all namespaces, without the system's."""
+        """The names of all namespaces, without the system's."""
 
     def schema(self, table: bytes) -> TableSchema | None:
         """As far as this kind of server tells it. None: there is no such table."""
