@@ -4,6 +4,7 @@ NameNode that believes no name, a DataNode that wants block tokens."""
 import importlib.util
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,9 @@ from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_sy
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness import kdc
-from tests.harness.real_servers import HdfsServers, require_java, running_kerberized_hdfs
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_kerberized_hdfs
+from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.waiting import SOON_SECONDS
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
 
@@ -109,3 +112,28 @@ def test_without_a_ticket_nothing_is_opened(
     for scheme in ("webhdfs", "hdfs"):
         with pytest.raises(InvalidConfiguration, match=f"{scheme}.sign_in needs a ticket of Kerberos: run kinit"):
             open_file_system(address(kerberized, scheme, own_folder), runtime, options(kerberized))
+
+
+@pytest.mark.parametrize("scheme", ["hdfs", "webhdfs"])
+def test_a_cluster_keeps_what_it_acknowledged(
+    kerberized: Kerberized, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path, scheme: str
+) -> None:
+    """Its log is taken from a server that was killed: leases and renames, with tickets."""
+    settings = (
+        f"[{scheme}]\n"
+        'sign_in = "kerberos"\nreplication = 1\nlog_replication = 1\n'
+        + (f'web_addresses = "localhost:{kerberized.servers.http_port}"\n' if scheme == "hdfs" else "")
+    )  # fmt: skip
+    files = address(kerberized, scheme, own_folder)
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=settings) as one:
+        one.start(servers=2)
+        one.create_table("t", [b"5"])
+        with closing(one.connect()) as connection:
+            for number in range(200):
+                connection.table("t").put(b"%03d" % (number * 5), {b"f:a": b"%d" % number})
+        victim = one.server_of(one.owners("t")[0])
+        victim.kill()
+        with closing(one.connect()) as connection:
+            table = connection.table("t")
+            until_put(table, b"000", {b"f:b": b"after"}, 4 * SOON_SECONDS)
+            assert [row for row, _ in table.scan(columns=[b"f:a"])] == [b"%03d" % (5 * number) for number in range(200)]
