@@ -83,6 +83,7 @@ class PageBuilder:
         "_unfinished",
         "bytes_used",
         "ended",
+        "is_late",
         "resumption",
         "rows",
         "scanned",
@@ -100,6 +101,8 @@ class PageBuilder:
         part of."""
         self.ended = False
         """part() has said that it wants nothing more."""
+        self.is_late: Callable[[], bool] = lambda: False
+        """Asked inside a long row that is given in pieces: the page ends there, behind a piece of it."""
         self._filter = row_filter
         self._max_rows = request.max_rows
         self._max_bytes = request.max_bytes
@@ -259,7 +262,8 @@ class PageBuilder:
             if self.is_full():
                 break
         long_row.drop(given)
-        return self.is_full() and self._stop_inside(long_row)
+        is_over = self.is_full() or (given and self._names_cells and self.is_late())
+        return bool(is_over) and self._stop_inside(long_row)
 
     def _stop_inside(self, long_row: _LongRow) -> bool:
         self._long_row = None

@@ -156,6 +156,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
             return page.page(True)
         cost.place = page.place
         limit = TimeLimit(runtime, options.scan_seconds, cost)
+        page.is_late = limit.is_over
         bounds = bounds_of(state.range, request)
         found = plain_page(state, request, bounds, pacer, limit) if request.plain else None
         found = found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit, cost)

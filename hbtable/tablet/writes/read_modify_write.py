@@ -29,6 +29,7 @@ from hbtable.runtime.request_budget import HELD_AT_ONCE, hold_at_once
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.cost_limit import paced_request
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
@@ -93,8 +94,8 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.append. A column named twice: both suffixes go to the old value, both results
         are returned, the last one is kept."""
         ttl_millis = whole_number("the time to live", ttl_millis, 0, LARGEST_I64)
-        environment = self._state.environment
-        pacer = Pacer(environment.runtime, environment.options.slice_seconds)
+        cost, pacer = paced_request(self._state.environment)
+        cost.row = row
         for first in range(0, len(values), _APPENDS_AT_ONCE):
             some = values[first : first + _APPENDS_AT_ONCE]
             for _, _, suffix in some:
@@ -152,6 +153,8 @@ class ReadModifyWriter:
         if any(ttls):
             mutation.ttls = ttls
         built = self._writer.commit([mutation], ranges_deleted)
+        environment = self._state.environment
+        pacer = Pacer(environment.runtime, environment.options.slice_seconds)  # it is done, whatever it costs
         return [
             (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
             for _, family, qualifier, timestamp, value in with_pauses(operations, pacer.pause)

@@ -9,6 +9,7 @@ import pytest
 from hbtable.errors import CostExceeded, LimitExceeded, Overloaded
 from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.request_budget import RequestBudget, RequestCost, work_for
@@ -119,6 +120,28 @@ def test_a_scan_comes_to_its_end_however_much_it_costs_in_all(bench: Bench, requ
     bench.run(main)
 
 
+@pytest.mark.parametrize("text", [None, b"ValueFilter(=, 'binaryprefix:v')"])
+def test_a_page_ends_in_time_inside_a_row_that_comes_in_pieces(bench: Bench, text: bytes | None) -> None:
+    def main() -> None:
+        tablet = filled(bench, scan_seconds=0.0)
+        request = ScanRequest(RowRange(b"m", b"n"), ReadSpec(filter=text), cells_per_row=10, max_rows=1000)
+        columns: list[bytes] = []
+        pages = 0
+        while True:
+            page = tablet.scan(request)
+            found = [column for _, cells in page.rows for column, _, _ in cells]
+            assert len(found) < LONG / 2
+            columns += found
+            pages += 1
+            if page.next is None:
+                break
+            request = replace(request, position=page.next)
+        assert columns == [b"f:%05d" % number for number in range(LONG)] + [b"f:late"]
+        assert pages > 4
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize("text", [None, b"KeyOnlyFilter()"])
 def test_a_long_row_is_counted_while_it_is_read(bench: Bench, text: bytes | None) -> None:
     """Other requests hold what is allowed, and one of them is older: this one is refused before it has much."""
@@ -194,6 +217,23 @@ def test_who_holds_a_row_waits_for_no_memory(bench: Bench) -> None:
         work_for(None)
         assert tablet.read_rows([b"m"], ReadSpec(columns={b"f": frozenset((b"q",))})) == []
         assert tablet.append(b"m", [(b"f", b"q", b"v")])[0][2] == b"v"
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("key", ["request_cells", "request_seconds"])
+def test_appends_to_many_columns_cost_no_more_than_a_request_may(bench: Bench, key: str) -> None:
+    def main() -> None:
+        tablet = filled(bench, **{key: 0.0})
+        values = [(b"f", b"%05d" % number, b"v") for number in range(1000)]
+        request = RequestBudget()
+        request.spend(RequestCost(1.0, 0, 1))  # as of other tablets
+        work_for(request)
+        with pytest.raises(CostExceeded, match=rf"up to row b'm', and one may not cost more than tablet.{key}"):
+            tablet.append(b"m", values)
+        work_for(None)
+        bench.options = TabletOptions()
+        assert tablet.read_rows([b"m"], ReadSpec(columns={b"f": frozenset((b"00001",))}))[0][1][0][2] == b"v" * 50
 
     bench.run(main)
 
