@@ -21,13 +21,13 @@ EACH = 20
 TABLES = 10
 
 
-def cluster(servers: int) -> tuple[list[TabletRecord], dict[str, ServerLoad]]:
+def cluster(servers: int, each: int) -> tuple[list[TabletRecord], dict[str, ServerLoad]]:
     """Every server has as many tablets; of each table as many, or one less."""
     names = [f"server{number:06d}" for number in range(servers)]
     tablets, served = [], {}
     for number, name in enumerate(names):
-        ids = range(100 + number * EACH, 100 + (number + 1) * EACH)
-        served[name] = ServerLoad(frozenset(ids), user_tablets=EACH)
+        ids = range(100 + number * each, 100 + (number + 1) * each)
+        served[name] = ServerLoad(frozenset(ids), user_tablets=each)
         tablets += [
             TabletRecord(16 + one % TABLES, one, RowRange(b"%012d" % one, b"%012d" % (one + 1)), 0, name) for one in ids
         ]
@@ -50,9 +50,9 @@ def calls(work: Callable[[], object]) -> int:
     return count
 
 
-def start_of_all(servers: int) -> tuple[int, int]:
+def start_of_all(servers: int, each: int) -> tuple[int, int]:
     """Nobody owns anything."""
-    tablets, served = cluster(servers)
+    tablets, served = cluster(servers, each)
     unowned = [_without_owner(one) for one in tablets]
     empty = {name: ServerLoad(frozenset()) for name in served}
     found = []
@@ -60,23 +60,23 @@ def start_of_all(servers: int) -> tuple[int, int]:
     given = dict.fromkeys(served, 0)
     for action in found:
         given[action.server] += 1
-    assert set(given.values()) == {EACH}
+    assert set(given.values()) == {each}
     return count, len(found)
 
 
-def death_of_a_tenth(servers: int) -> tuple[int, int]:
-    tablets, served = cluster(servers)
+def death_of_a_tenth(servers: int, each: int) -> tuple[int, int]:
+    tablets, served = cluster(servers, each)
     for name in sorted(served)[: servers // 10]:
         del served[name]
     found = []
     count = calls(lambda: found.extend(plan(ClusterSnapshot(tablets, served))))
-    assert len(found) == servers // 10 * EACH
+    assert len(found) == servers // 10 * each
     return count, len(tablets)
 
 
-def new_servers(servers: int) -> tuple[int, int]:
+def new_servers(servers: int, each: int) -> tuple[int, int]:
     """A twentieth more: each gets its share."""
-    tablets, served = cluster(servers)
+    tablets, served = cluster(servers, each)
     fresh = [f"server9{number:06d}" for number in range(servers // 20)]
     served |= {name: ServerLoad(frozenset()) for name in fresh}
     found = []
@@ -87,18 +87,18 @@ def new_servers(servers: int) -> tuple[int, int]:
     return count, len(tablets)
 
 
-def a_tenth_leaves(servers: int) -> tuple[int, int]:
-    tablets, served = cluster(servers)
+def a_tenth_leaves(servers: int, each: int) -> tuple[int, int]:
+    tablets, served = cluster(servers, each)
     for name in sorted(served)[: servers // 10]:
         served[name] = served[name]._replace(decommissioned=True, leaving=True)
     found = []
     count = calls(lambda: found.extend(departures(tablets, served)))
-    assert len(found) == servers // 10 * EACH
+    assert len(found) == servers // 10 * each
     return count, len(tablets)
 
 
-def a_tenth_stops(servers: int) -> tuple[int, int]:
-    tablets, served = cluster(servers)
+def a_tenth_stops(servers: int, each: int) -> tuple[int, int]:
+    tablets, served = cluster(servers, each)
     stopping = set(sorted(served)[: servers // 10])
     for name in stopping:
         served[name] = served[name]._replace(draining=True)
@@ -113,9 +113,35 @@ def _without_owner(tablet: TabletRecord) -> TabletRecord:
     return TabletRecord(tablet.table_id, tablet.tablet_id, tablet.range, 0)
 
 
-@pytest.mark.parametrize("case", [start_of_all, death_of_a_tenth, new_servers, a_tenth_leaves, a_tenth_stops])
-def test_the_work_for_a_tablet_stays(case: Callable[[int], tuple[int, int]]) -> None:
-    few, tablets_of_few = case(FEW)
-    many, tablets_of_many = case(MANY)
+def nothing_to_do(servers: int, each: int) -> tuple[int, int]:
+    """Everything is served, and evenly."""
+    tablets, served = cluster(servers, each)
+    snapshot = ClusterSnapshot(tablets, served)
+    count = calls(lambda: (plan(snapshot), plan_moves(tablets, served, frozenset(), 1000), departures(tablets, served)))
+    return count, len(tablets)
+
+
+CASES = [start_of_all, death_of_a_tenth, new_servers, a_tenth_leaves, a_tenth_stops, nothing_to_do]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_work_for_a_tablet_stays(case: Callable[[int, int], tuple[int, int]]) -> None:
+    grows_at_most_twice(case, (FEW, EACH), (MANY, EACH))
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("case", CASES)
+def test_the_work_for_a_tablet_stays_up_to_a_million_on_a_thousand_servers(
+    case: Callable[[int, int], tuple[int, int]],
+) -> None:
+    each = 250 if case is start_of_all else 1000  # a decision for every tablet takes minutes on a busy machine
+    grows_at_most_twice(case, (20, 50), (1000, each))
+
+
+def grows_at_most_twice(
+    case: Callable[[int, int], tuple[int, int]], small: tuple[int, int], large: tuple[int, int]
+) -> None:
+    few, tablets_of_few = case(*small)
+    many, tablets_of_many = case(*large)
     growth = (many / tablets_of_many) / (few / tablets_of_few)
     assert growth <= 2, f"{few} calls for {tablets_of_few} tablets, {many} for {tablets_of_many}: {growth:.1f} times"
