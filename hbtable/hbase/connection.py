@@ -7,6 +7,7 @@ No error of a call closes it.
 
 import logging
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
@@ -16,15 +17,17 @@ from hbtable.hbase import errors
 from hbtable.hbase.audit import DENIED, UNHEARD, come_from
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.interface import ThriftMethod
-from hbtable.hbase.codec.large_answers import LargeAnswer, parts_of
+from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.sniffing import DetectedProtocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.opening import open_stream
 from hbtable.hbase.read_ahead import ReadAhead
-from hbtable.hbase.relay import RELAYED, bid_farewell
-from hbtable.hbase.slow import SlowRequest
+from hbtable.hbase.relays.direct_answers import DirectStream
+from hbtable.hbase.relays.direct_calls import DirectCalls, PassOn
+from hbtable.hbase.relays.relay import RELAYED, Ask, bid_farewell
+from hbtable.hbase.sending import send_large
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.wrong_protocols import explanation, reason
 from hbtable.runtime.memory_budget import SMALL_BYTES
@@ -46,7 +49,6 @@ from hbtable.thrift.wire import (
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
 _DISCARD_SECONDS: Final = 2.0
-_SENDING_SECONDS: Final = 0.004
 _LARGEST_FRAME_BYTES: Final = 1 << 31
 _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
@@ -63,8 +65,8 @@ class GatewayConnection:
     runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_ahead", "_before", "_context", "_cost", "_head", "_left", "_stream", "_wire", "answered", "busy", "client",
-        "framed", "host", "idle_since", "sending", "user",
+        "_ahead", "_before", "_context", "_cost", "_direct", "_head", "_left", "_stream", "_wire", "answered", "busy",
+        "client", "framed", "host", "idle_since", "relayed", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
@@ -80,6 +82,9 @@ class GatewayConnection:
         self.user: User | None = context.user
         """The user that the client proved to be. None: it proved nothing."""
         self.host = client.rpartition(":")[0]
+        self.relayed = isinstance(stream, DirectStream) or self.host == RELAYED
+        """The gateway of another process reads what clients send, and has let them in."""
+        self._direct: DirectCalls | None = None
         self.framed = False
         self.busy = False
         self.sending = False
@@ -97,12 +102,17 @@ class GatewayConnection:
     @property
     def working(self) -> bool:
         """A call is being carried out. Its answer, once there, waits for the client."""
-        return self.busy and not self.sending
+        return (self.busy and not self.sending) or (self._direct is not None and self._direct.awaits)
+
+    def forget_answered(self) -> None:
+        """Memory of calls that another process has answered. Does not switch."""
+        if self._direct is not None:
+            self._direct.forget_answered()
 
     def turn_out(self, most: int) -> None:
         """The client reads why as the answer to its next call, if it has spoken at all."""
         self._warn("cut %s off, which was idle: all %d connections are taken", self.client, most)
-        if self._wire is not None and self._head is None and self.host != RELAYED:
+        if self._wire is not None and self._head is None and not self.relayed:
             reason = _TURNED_OUT.format(most=most, host=self.host)
             # Whatever its socket does not take at once is lost: who makes room must not wait for an idle client.
             with suppress(OSError):
@@ -142,7 +152,7 @@ class GatewayConnection:
                     act_as(self.user)
                 work_for(self._cost)
                 is_known = proves_by_request or self.user is not None
-                encrypted = encrypted or self.host == RELAYED  # on this machine, by the gateway that asked its client
+                encrypted = encrypted or self.relayed  # on this machine, by the gateway that asked its client
                 self._serve(source, wire, limits.security.refusal(encrypted, is_known, unusable))
             finally:
                 source.release()
@@ -160,6 +170,8 @@ class GatewayConnection:
             work_for(None)
             self._cost.clear()
             self._ahead.drop()
+            if self._direct is not None:
+                self._direct.close()
             self._stream.close()
 
     def _warn(self, message: str, *values: object) -> None:
@@ -206,12 +218,11 @@ class GatewayConnection:
         clock, methods, slow_seconds = context.clock, context.methods, context.slow.threshold_seconds
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
-        self._wire, self.framed, ask = wire, framed, context.relay_of(self.host, wire)
-        ahead, cost, more, wait_for_turn = self._ahead, self._cost, source.begin, context.request_gate(self.host)
+        self._wire, self.framed, (ask, pass_on, more) = wire, framed, self._relaying(source, wire)
+        ahead, cost, wait_for_turn = self._ahead, self._cost, context.request_gate(self.host)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
-            pending = False
-            started = clock()
+            pending, started = False, clock()
             try:
                 wait_for_turn(started)
             except Overloaded as error:
@@ -228,12 +239,12 @@ class GatewayConnection:
                 self._before = method
                 if context.draining or self._left:
                     return  # closed while this waited or was being decoded: carried out, it could not be answered
-                decoded = clock()
-                self.busy = True
+                if pass_on is not None and not ahead.made and pass_on(method, sequence, values):
+                    values, self._head, self.idle_since, self.answered = _NOTHING, None, clock(), True
+                    continue
+                decoded, self.busy, outcome = clock(), True, "ok"
                 context.in_flight += 1
-                if source.reservation is not None:
-                    source.settle()
-                outcome = "ok"
+                source.settle()
                 try:
                     ready = ahead.take(method, sequence, values) if ahead.made else ask and ask(method, values, source)
                     answer = ready or reply(method, sequence, method.call(*values))
@@ -243,7 +254,8 @@ class GatewayConnection:
                 handled, size = clock(), len(answer)
                 self.sending = True
                 if size > SMALL_BYTES or source.reservation is not None or isinstance(answer, LargeAnswer):
-                    self._send_large(answer, source)
+                    cost.clear()  # the answer counts itself from now on
+                    send_large(answer, framed, self._stream, context)
                     answer = b""
                 else:
                     sendall(_U32(size) + answer if framed else answer)
@@ -260,6 +272,48 @@ class GatewayConnection:
             self._head = None
             if context.draining:
                 return
+
+    def _remember(
+        self,
+        method: ThriftMethod,
+        values: list[object],
+        outcome: str,
+        times: tuple[float, float, float, float],
+        source: MessageInput,
+        size: int,
+    ) -> None:
+        now, sizes = self._context.wall_millis(), (source.message_bytes(), size)
+        self._context.slow.remember(now, method.name, values, outcome, times, sizes, self.client)
+
+    def _relaying(self, source: MessageInput, wire: Wire) -> tuple[Ask | None, PassOn | None, Callable[[], bool]]:
+        """(what gets answers of other processes, what lets these answer, what goes on to the next call)."""
+        context, stream = self._context, self._stream
+        if not self.relayed:
+            self._direct = context.direct_calls(self, stream, source, wire)
+        if self._direct is None:
+            return context.relay_of(self.relayed, stream, wire), None, source.begin
+        return self._direct.exchange, self._direct.pass_on, self._direct.begin
+
+    @switches
+    def answer_here(
+        self, method: ThriftMethod, sequence: int, values: list[object], error: HbtableError | None
+    ) -> None:
+        """Carries out and answers a call that was passed on, and that nobody else answers; or answers it with the
+        error."""
+        assert self._wire is not None
+        dialect, context = self._wire.dialect, self._context
+        context.in_flight += 1
+        try:
+            if error is not None:
+                raise error
+            answer = dialect.reply(method, sequence, method.call(*values))
+            method.ok.value += 1
+        except Exception as failure:  # noqa: BLE001 - whatever a call raises is answered, not dropped
+            answer, _ = self._failed(failure, method, sequence, dialect)
+        finally:
+            context.in_flight -= 1
+        with suppress(OSError):  # the client left
+            send_large(answer, self.framed, self._stream, context)
 
     @switches
     def _refuse_calls(self, source: MessageInput, wire: Wire, error: HbtableError) -> None:
@@ -328,58 +382,6 @@ class GatewayConnection:
 
     def _send(self, answer: bytes, framed: bool) -> None:
         self._stream.sendall(_U32(len(answer)) + answer if framed else answer)
-
-    @switches
-    def _send_large(self, answer: bytes | LargeAnswer, source: MessageInput) -> None:
-        """Counted until the client has taken all of it; so is its request, if that was large."""
-        budget, stream = self._context.budget, self._stream
-        self._cost.clear()  # the answer counts itself from now on
-        clock, until = self._context.clock, 0.0
-        reservation = budget.begin(stream.close)
-        try:
-            budget.send(reservation, len(answer))
-            if source.framed:
-                stream.sendall(_U32(len(answer)))
-            for piece in parts_of(answer):
-                stream.sendall(piece)  # which waits only if the client is slower than we are
-                budget.moved(reservation, len(piece))
-                now = clock()
-                if now >= until:
-                    if until:
-                        self._context.pause()
-                        budget.waited(reservation, clock() - now)
-                    until = clock() + _SENDING_SECONDS
-        finally:
-            budget.end(reservation)
-
-    def _remember(
-        self,
-        method: ThriftMethod,
-        values: list[object],
-        outcome: str,
-        times: tuple[float, float, float, float],
-        source: MessageInput,
-        answer_bytes: int,
-    ) -> None:
-        started, decoded, handled, ended = times
-        slow = self._context.slow
-        table, row = slow.place(method.name, values)
-        slow.add(
-            SlowRequest(
-                ended_millis=self._context.wall_millis(),
-                method=method.name,
-                table=table,
-                row=row,
-                outcome=outcome,
-                seconds=ended - started,
-                decoding_seconds=decoded - started,
-                handling_seconds=handled - decoded,
-                answering_seconds=ended - handled,
-                request_bytes=source.message_bytes(),
-                answer_bytes=answer_bytes,
-                client=self.client,
-            )
-        )
 
     @switches
     def _explain(self, spoken: DetectedProtocol, first: bytes) -> None:

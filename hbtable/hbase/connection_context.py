@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import final
 
 from hbtable.access.user import User
@@ -9,13 +10,17 @@ from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.log_limiter import LogLimiter
-from hbtable.hbase.relay import RELAYED, Relay
+from hbtable.hbase.relays.direct_answers import DirectStream
+from hbtable.hbase.relays.direct_calls import DirectCalls, RelayedClient
+from hbtable.hbase.relays.relay import Ask, Relay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.network.sockets import ServedSocket
 from hbtable.thrift.binary_reader import read_strict
+from hbtable.thrift.message_input import MessageInput, Stream
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
@@ -28,9 +33,9 @@ class ConnectionContext:
     are not sent yet."""
 
     __slots__ = (
-        "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",
-        "port", "registry", "relay", "request_gate", "security", "slow", "stall_seconds", "user", "wall_millis",
-        "wires",
+        "_runtime", "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods",
+        "pause", "port", "registry", "relay", "request_gate", "security", "slow", "stall_seconds", "user",
+        "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +51,7 @@ class ConnectionContext:
         waiting_calls: int = 5000,
         security: GatewaySecurity = NO_SECURITY,
     ) -> None:
+        self._runtime = runtime
         self.request_gate: Callable[[str], Callable[[float], None]] = lambda host: runtime.request_gate(
             host, waiting_calls
         )
@@ -81,11 +87,22 @@ class ConnectionContext:
             lambda: float(self.budget.used_bytes),
         )
 
-    def relay_of(self, host: str, wire: Wire) -> Callable[..., bytes | None] | None:
-        """Is asked first for the answers to a client's calls; None: there is nobody to ask."""
+    def relay_of(self, relayed: bool, stream: Stream, wire: Wire) -> Ask | None:
+        """Is asked first for the answers to a client's calls; None: there is nobody to ask. `relayed`: another gateway
+        passes them on."""
         if self.relay is None or wire.read_head is not read_strict:
             return None
-        return self.relay.refuse if host == RELAYED else self.relay.ask
+        if isinstance(stream, DirectStream):
+            return partial(stream.take, self.relay)
+        return self.relay.refuse if relayed else self.relay.ask
+
+    def direct_calls(
+        self, client: RelayedClient, stream: Stream, source: MessageInput, wire: Wire
+    ) -> DirectCalls | None:
+        """Passes a client's calls on. None: no other process could answer it, as where it speaks TLS or HTTP."""
+        if self.relay is None or wire.read_head is not read_strict or not isinstance(stream, ServedSocket):
+            return None
+        return DirectCalls(self._runtime, self.relay, client, stream, source)
 
     def measure(self, methods: Iterable[ThriftMethod]) -> None:
         """Counts and times their calls from now on."""

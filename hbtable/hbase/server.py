@@ -42,7 +42,8 @@ from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.meta.meta_rows import MetaRows
 from hbtable.hbase.meta.meta_table import MetaTable
 from hbtable.hbase.permissions.guard import Guard
-from hbtable.hbase.relay import Relay
+from hbtable.hbase.relays.direct_answers import accept_link
+from hbtable.hbase.relays.relay import RELAYED, Relay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
@@ -185,7 +186,7 @@ class ThriftGateway:
             )
             self._context.measure(interface.thrift2_methods.values())
         security.watch(interface)
-        registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
+        registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(self._clients()))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
 
     def _bind(
@@ -275,6 +276,9 @@ class ThriftGateway:
     def port(self) -> int:
         return self._context.port
 
+    def _clients(self) -> int:
+        return sum(not connection.relayed for connection in self._connections)
+
     @property
     def budget(self) -> MemoryBudget:
         """Memory of large requests and answers."""
@@ -320,7 +324,13 @@ class ThriftGateway:
 
     @switches
     def _serve(self, stream: Stream, address: tuple[str, int]) -> None:
-        connection = GatewayConnection(stream, f"{address[0]}:{address[1]}", self._context)
+        client = f"{address[0]}:{address[1]}"
+        if address[0] == RELAYED:
+            accepted = accept_link(stream, address)
+            if accepted is None:
+                return
+            stream, client = accepted
+        connection = GatewayConnection(stream, client, self._context)
         most = self._options.connections
         if self._listener is not None:
             most = min(most, self._listener.capacity)
@@ -328,6 +338,7 @@ class ThriftGateway:
             self._context.log_limiter.warning(
                 "%s was turned away: all %d connections have requests under way", connection.client, most
             )
+            stream.close()
             return
         try:
             connection.serve()
@@ -339,6 +350,8 @@ class ThriftGateway:
         while True:
             self._runtime.sleep(_EXPIRY_SECONDS)
             self.scanners.expire()
+            for connection in self._connections:
+                connection.forget_answered()
             self._context.budget.drop_kept()  # of clients that pause, or went away without a word
 
 

@@ -36,6 +36,36 @@ class SlowRequests:
     def add(self, request: SlowRequest) -> None:
         self._ring.append(request)
 
+    def remember(
+        self,
+        ended_millis: int,
+        method: str,
+        values: list[object],
+        outcome: str,
+        times: tuple[float, float, float, float],
+        sizes: tuple[int, int],
+        client: str,
+    ) -> None:
+        """`times`: when the call began, was decoded, was carried out and was answered. `sizes`: of call and answer."""
+        started, decoded, handled, ended = times
+        table, row = self.place(method, values)
+        self.add(
+            SlowRequest(
+                ended_millis=ended_millis,
+                method=method,
+                table=table,
+                row=row,
+                outcome=outcome,
+                seconds=ended - started,
+                decoding_seconds=decoded - started,
+                handling_seconds=handled - decoded,
+                answering_seconds=ended - handled,
+                request_bytes=sizes[0],
+                answer_bytes=sizes[1],
+                client=client,
+            )
+        )
+
     def requests(self) -> list[SlowRequest]:
         """Newest first."""
         return list(reversed(self._ring))

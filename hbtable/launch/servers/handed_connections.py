@@ -13,7 +13,7 @@ import logging
 from typing import Final, final
 
 from hbtable.errors import Unavailable
-from hbtable.hbase.relay import RELAYED
+from hbtable.hbase.relays.relay import RELAYED
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.network.handed_sockets import Handed, HandedListener, Handover, connected
 from hbtable.runtime.network.sockets import ServedSocket, Socket

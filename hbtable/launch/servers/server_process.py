@@ -22,7 +22,7 @@ from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.folder_identity import InheritedFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.permissions.guard import Guard
-from hbtable.hbase.relay import Relay
+from hbtable.hbase.relays.relay import Relay
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.hbase.transports.kerberos import kerberos_of

@@ -9,7 +9,8 @@ import pytest
 
 from hbtable.errors import OutcomeUnknown, Unavailable
 from hbtable.hbase.connection import GatewayConnection
-from hbtable.hbase.relay import NOT_MINE, RELAYED, Relay
+from hbtable.hbase.relays.links import EXCHANGE, GREETING_BYTES, Greeting
+from hbtable.hbase.relays.relay import NOT_MINE, RELAYED, Relay
 from hbtable.metrics.registry import Registry
 from hbtable.model.ranges import RowRange
 
@@ -71,7 +72,8 @@ def ask(peer: Peer | None, name: str, row: object, mine: str = "me", whole: byte
 def test_the_call_goes_on_as_it_came_and_so_does_the_answer() -> None:
     peer = Peer([framed(b"the answer")[:3], framed(b"the answer")[3:7], framed(b"the answer")[7:]])
     answer, table = ask(peer, "getRow", b"b")
-    assert (answer, peer.got, table.forgotten) == (b"the answer", framed(b"call"), [])
+    greeting = Greeting(EXCHANGE).packed()
+    assert (answer, peer.got, table.forgotten) == (b"the answer", greeting + framed(b"call"), [])
     assert not peer.closed
 
 
@@ -142,6 +144,7 @@ def test_a_connection_that_is_closed_between_the_call_and_its_answer_has_begun_n
 
         def sendall(self, data: bytes, flags: int = 0) -> None:
             self.got += data
+            data = data[GREETING_BYTES:]  # read before the connection is the gateway's
             first, rest = data[:5], data[5:]
             connection = GatewayConnection(self.stream, f"{RELAYED}:1", gateway.context)
             self.stream.pieces = [first, lambda: leave(connection), rest]

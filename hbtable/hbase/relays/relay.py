@@ -1,9 +1,8 @@
 """Gateways of one machine pass each other the calls for rows that the other one's tablet server has, as they came.
 
-A call's bytes go on whole to the gateway beside the row's owner, and its answer comes back whole. A call between roles
-would be made of the decoded call, and the answer of the decoded answer.
-
-    call      a frame with the message       answer    a frame with the message, or with NOT_MINE: nothing was done
+A call's bytes go on whole to the gateway beside the row's owner, and its answer comes back whole (relays.links:
+EXCHANGE). A call between roles would be made of the decoded call, and the answer of the decoded answer. For clients
+that stay, the answer does not even come back (relays.direct_calls).
 
 A gateway that closes an idle connection of another one says NOT_MINE before. A call that was sent at that moment finds
 it as its answer, and was not begun.
@@ -17,10 +16,11 @@ may have been carried out, which its client is told, as of any server that dies.
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, final
+from typing import Final, NamedTuple, Protocol, final
 
 from hbtable.errors import HbtableError, OutcomeUnknown
 from hbtable.hbase.codec.interface import ThriftMethod
+from hbtable.hbase.relays.links import EXCHANGE, Greeting
 from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.network.sockets import Socket
@@ -31,8 +31,8 @@ RELAYED: Final = "relayed"
 """The host, as far as a gateway knows it, of calls that another one passed on: these go no further."""
 NOT_MINE: Final = b"not mine"
 
-_U32: Final = struct.Struct(">I")
-_READS: Final = frozenset(
+U32: Final = struct.Struct(">I")
+READS: Final = frozenset(
     ("get", "getVer", "getVerTs", "getRow", "getRowWithColumns", "getRowTs", "getRowWithColumnsTs")
 )
 _WRITES: Final = frozenset(
@@ -51,6 +51,9 @@ _MOST_ROWS: Final = 200
 Connect = Callable[[str], Socket]
 """A new connection to the gateway beside this tablet server. *Switches.* HbtableError when there is none."""
 
+Ask = Callable[..., bytes | None]
+"""Relay.ask, or what stands in its place. *Switches.*"""
+
 
 class Located(Protocol):
     """A table as a relay asks it (client.table.Table)."""
@@ -65,6 +68,14 @@ class Message(Protocol):
     def whole(self) -> bytes | None: ...
 
 
+class Elsewhere(NamedTuple):
+    """A row that another process serves, as far as is known."""
+
+    table: Located
+    row: bytes
+    owner: str
+
+
 class _Lost(Exception):
     """The call went out and no answer came."""
 
@@ -77,34 +88,43 @@ class Relay:
     def __init__(self, mine: str, table: Callable[[bytes], Located], connect: Connect, registry: Registry) -> None:
         self._mine = mine
         self._table = table
-        self._connect = connect
+        self.connect = connect
+        self.direct_links = 0
+        """Those of this process's clients (relays.direct_calls)."""
         self._idle: dict[str, list[Socket]] = {}
-        self._count = registry.counter("hbtable_relayed_calls_total", "Calls that the gateway of another process did.")
+        self.count = registry.counter("hbtable_relayed_calls_total", "Calls that the gateway of another process did.")
 
     @switches
     def ask(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
         """The answer of the gateway beside the row's owner; None: it is to be done here, and nothing was done yet.
         *Switches.* OutcomeUnknown."""
-        found = self._located(method.name, values)
+        found = self.elsewhere(method.name, values)
+        return None if found is None else self.exchange(found, method, source)
+
+    def elsewhere(self, method: str, values: Sequence[object]) -> Elsewhere | None:
+        """The place of a call that may be passed on. Does not switch."""
+        found = self._located(method, values)
         if found is None or found[2].owner in ("", self._mine):
             return None
-        table, row, record = found
+        return Elsewhere(found[0], found[1], found[2].owner)
+
+    @switches
+    def exchange(self, found: Elsewhere, method: ThriftMethod, source: Message) -> bytes | None:
+        """As ask(), of a call whose place is known."""
         message = source.whole()
         if message is None:
             return None
         try:
-            answer = self._exchange(record.owner, message)
+            answer = self._exchange(found.owner, message)
         except _Lost as error:
-            table.forget_tablet(row)
-            if method.name in _READS:
+            found.table.forget_tablet(found.row)
+            if method.name in READS:
                 return None
-            raise OutcomeUnknown(
-                f"tablet server {record.owner} gave no answer to {method.name}, which may have been done: {error}"
-            ) from error
+            raise outcome_unknown(found.owner, method, str(error)) from error
         if answer is None or answer == NOT_MINE:
-            table.forget_tablet(row)
+            found.table.forget_tablet(found.row)
             return None
-        self._count.value += 1
+        self.count.value += 1
         return answer
 
     def refuse(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
@@ -115,7 +135,7 @@ class Relay:
     def _located(self, name: str, values: Sequence[object]) -> tuple[Located, bytes, TabletRecord] | None:
         """Table, row and the tablet of all of it; None: not of one tablet, or not known."""
         name_of_table, row, rows = None, None, None
-        if name in _READS or name in _WRITES:
+        if name in READS or name in _WRITES:
             name_of_table, row = values[:2]
         elif name in _BATCHES and isinstance(values[1], list) and 0 < len(values[1]) <= _MOST_ROWS:
             name_of_table, rows = values[:2]
@@ -135,13 +155,13 @@ class Relay:
     def _exchange(self, owner: str, message: bytes) -> bytes | None:
         """None: not begun. _Lost."""
         idle = self._idle.setdefault(owner, [])
-        frame = _U32.pack(len(message)) + message
+        frame = U32.pack(len(message)) + message
         socket = _sent(idle.pop(), frame) if idle else None
         if socket is None:
             try:
                 # None of the idle ones is better than the one used last.
                 self._close(idle)
-                socket = _sent(self._connect(owner), frame)
+                socket = _sent(self.connect(owner), Greeting(EXCHANGE).packed() + frame)
             except HbtableError:
                 self._idle.pop(owner, None)
         if socket is None:
@@ -160,6 +180,11 @@ class Relay:
     def _close(self, idle: list[Socket]) -> None:
         while idle:
             idle.pop().close()
+
+
+def outcome_unknown(owner: str, method: ThriftMethod, why: str) -> OutcomeUnknown:
+    """The error of a write that went to a tablet server and was not answered."""
+    return OutcomeUnknown(f"tablet server {owner} gave no answer to {method.name}, which may have been done: {why}")
 
 
 @switches
@@ -181,7 +206,7 @@ def _answer(socket: Socket) -> bytes:
     """_Lost."""
     try:
         data = socket.recv(_RECEIVE_BYTES)
-        while data and (len(data) < 4 or len(data) < 4 + _U32.unpack_from(data)[0]):
+        while data and (len(data) < 4 or len(data) < 4 + U32.unpack_from(data)[0]):
             piece = socket.recv(_RECEIVE_BYTES)
             if not piece:
                 raise _Lost("it ended in the middle of its answer")
@@ -197,7 +222,7 @@ def bid_farewell(stream: Stream) -> None:
     """To another gateway, whose connection is idle: what it has just sent is not begun. Does not switch."""
     with suppress(OSError):
         stream.settimeout(0.0)
-        stream.sendall(_U32.pack(len(NOT_MINE)) + NOT_MINE)
+        stream.sendall(U32.pack(len(NOT_MINE)) + NOT_MINE)
 
 
 def _within(batches: Sequence[tuple[object, ...]], record: TabletRecord) -> bool:
