@@ -173,11 +173,16 @@ def test_what_is_written_meanwhile_follows(servers: list[ServerProcess], tmp_pat
     assert cells(servers[1], "followed") == cells(servers[0], "followed")
 
 
-def test_a_target_that_is_started_again_is_waited_for(servers: list[ServerProcess], tmp_path: Path) -> None:
-    filled(servers[0], "restarted", 90)
-    with ServerProcess(tmp_path / "target", ["log.durability=os"]) as target:
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_server_that_is_started_again_is_waited_for(tmp_path: Path, which: int) -> None:
+    with (
+        ServerProcess(tmp_path / "one", ["log.durability=os"]) as one,
+        ServerProcess(tmp_path / "two", ["log.durability=os"]) as two,
+    ):
+        both = [one, two]
+        filled(one, "restarted", 90)
         running = subprocess.Popen(
-            words([servers[0], target], tmp_path / "state", "--tables", "restarted", "--follow", "--every", "0.1"),
+            words(both, tmp_path / "state", "--tables", "restarted", "--follow", "--every", "0.1"),
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -185,17 +190,17 @@ def test_a_target_that_is_started_again_is_waited_for(servers: list[ServerProces
         for line in running.stderr:
             if line.startswith("followed"):
                 break
-        target.kill()
-        with connected(servers[0]) as database:
+        with connected(one) as database:
             database.table("restarted").put(b"late", {b"f:a": b"1"})
+        both[which].kill()
         for line in running.stderr:
             if "trying again" in line:
                 break
-        target.start()
+        both[which].start()
         running.send_signal(signal.SIGTERM)
         _, said = running.communicate(timeout=100)
         assert running.returncode == 0, said
-        assert cells(target, "restarted") == cells(servers[0], "restarted")
+        assert cells(two, "restarted") == cells(one, "restarted")
 
 
 def test_the_comparison_finds_what_differs_and_mends_it(servers: list[ServerProcess], tmp_path: Path) -> None:

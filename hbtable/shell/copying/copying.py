@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 from hbtable.model.cell import Row
 from hbtable.model.schema import TableSchema
@@ -22,9 +23,10 @@ from hbtable.shell.transfer.origin import ANEW
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.transfer_workers import outcomes
 
+T = TypeVar("T")
 Say = Callable[[str], None]
-_TRIES: Final = 7
-"""Of a part whose connection breaks; a second is waited after the first, and twice as long each time."""
+_PAUSES: Final = (0, 1, 2, 4, 8, 16, 32)
+"""Seconds between the tries of what a broken connection stops."""
 _AT_ONCE: Final = 500
 """Rows that are mended by one call."""
 
@@ -89,20 +91,27 @@ class _Workers:
         if self._closing.is_set():
             raise Cancelled("broken off")
 
+    def ask(self, question: Callable[[CopyPeer], T]) -> T:
+        """Of the source."""
+        return self._with_a_pair("the source", lambda source, _: question(source))
+
     def _one(self, part: CopyPart, job: Callable[[CopyPart, CopyPeer, CopyPeer], None]) -> None:
-        """A job whose connection breaks is done again: HBase closes connections that rest for a minute, and whatever is
+        self._with_a_pair(part.shown(), lambda source, target: job(part, source, target))
+
+    def _with_a_pair(self, name: str, work: Callable[[CopyPeer, CopyPeer], T]) -> T:
+        """Work whose connection breaks is done again: HBase closes connections that rest for a minute, and whatever is
         written twice has the same times."""
         pair = self._free.get()
         try:
-            for left in reversed(range(_TRIES)):
+            for tries in count():
                 try:
-                    job(part, *pair)
-                    return
+                    return work(*pair)
                 except CannotConnect as error:
-                    if not left:
+                    if tries == len(_PAUSES):
                         raise
-                    self._around.say(f"{part.shown()}: {error}; trying again")
-                    self._closing.wait(2 ** (_TRIES - 1 - left))
+                    self._around.say(f"{name}: {error}; trying again")
+                    self._closing.wait(_PAUSES[tries])
+            raise AssertionError("it counts without end")
         finally:
             self._free.put(pair)
 
@@ -137,8 +146,8 @@ class _Copy:
         self._begin(source, target)
         self._workers.run([part for part in self._parts if not part.done], self._copy_part)
         if self._options.follow:
-            self._follow(source)
-        self._workers.run(self._whole_tables(source), self._compare_part)
+            self._follow()
+        self._workers.run(self._workers.ask(self._whole_tables), self._compare_part)
         rows = sum(part.rows for part in self._parts)
         if self._differs:
             self._save()
@@ -217,14 +226,14 @@ class _Copy:
 
     # ---------------------------------------------------------------- following
 
-    def _follow(self, source: CopyPeer) -> None:
+    def _follow(self) -> None:
         """Round after round, each with what is newer than the beginning of the one before; the last one begins when the
         end is asked for."""
         last = False
         while True:
             since = self._began_millis - round(self._options.overlap_seconds * 1000)
             begin = self._around.wall_millis()
-            cells = self._round(source, max(since, 0))
+            cells = self._round(max(since, 0))
             self._began_millis = begin
             self._save()
             seconds = (self._around.wall_millis() - begin) / 1000
@@ -233,7 +242,7 @@ class _Copy:
                 return
             last = self._around.wait(self._options.every_seconds)
 
-    def _round(self, source: CopyPeer, since: int) -> int:
+    def _round(self, since: int) -> int:
         found = SimpleQueue[int]()
 
         def job(part: CopyPart, reader: CopyPeer, writer: CopyPeer) -> None:
@@ -243,7 +252,7 @@ class _Copy:
                     writer.write(part.table, rows)
                 found.put(sum(len(cells) for _, cells in page))
 
-        self._workers.run(self._whole_tables(source), job)
+        self._workers.run(self._workers.ask(self._whole_tables), job)
         return sum(_drained(found))
 
     def _whole_tables(self, source: CopyPeer) -> list[CopyPart]:
