@@ -90,6 +90,20 @@ def test_exit_codes_and_errors(url: str, tmp_path: Path) -> None:
     assert "Unknown table" in from_file.stderr
 
 
+def test_a_quota_that_holds_for_no_call_is_taken_as_in_hbase_and_told(url: str) -> None:
+    for kind in ("THROTTLE, LIMIT => '5req/sec'", "SPACE, POLICY => NO_WRITES, LIMIT => '5G'"):
+        of_table = shell(url, f"set_quota TYPE => {kind}, TABLE => 'nowhere'\n")
+        assert of_table.returncode == 0
+        assert "there is no table nowhere, so the quota waits for one" in of_table.stdout + of_table.stderr
+        ended = shell(url, f"set_quota TYPE => {kind.split(',')[0]}, TABLE => 'nowhere', LIMIT => NONE\n")
+        assert (ended.returncode, "there is no table" in ended.stdout + ended.stderr) == (0, False)
+    of_user = shell(url, "set_quota TYPE => THROTTLE, USER => 'ann', LIMIT => '5req/sec'\n")
+    assert of_user.returncode == 0
+    assert "auth.enabled), so a limit on a user holds for no call" in of_user.stdout + of_user.stderr
+    ended = shell(url, "set_quota TYPE => THROTTLE, USER => 'ann', LIMIT => NONE\n")
+    assert "auth.enabled" not in ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize("form", ["hbase", "table", "json", "jsonl", "csv"])
 def test_a_table_that_is_absent_is_no_empty_answer(url: str, form: str) -> None:
     failed = shell(url, "scan 'nope'\n", "--format", form)

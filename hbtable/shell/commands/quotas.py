@@ -35,6 +35,8 @@ def set_quota(context: Context, arguments: list[Value]) -> Value:
         user = shown(given.pop(b"USER"))
         _nothing_left(given)
         context.server.admin("adminSetQuotaExemption", user, exempt)
+        if exempt:
+            _tell_of_users(context, "no call is exempt")
         return None
     kind = given.pop(b"TYPE")
     if kind == b"SPACE":
@@ -146,6 +148,22 @@ def _set_throttle(context: Context, given: dict[Value, Value]) -> None:
     _nothing_left(given)
     subject = (user, namespace, table, every_server)
     context.server.admin("adminSetThrottle", *subject, name, number, seconds, scope == b"CLUSTER")
+    if ends:
+        return
+    _tell_of_table(context, table)
+    if user:
+        _tell_of_users(context, "a limit on a user holds for no call")
+
+
+def _tell_of_table(context: Context, table: bytes) -> None:
+    if table and context.find_table(table) is None:
+        context.out.note(f"there is no table {show_name(table)}, so the quota waits for one")
+
+
+def _tell_of_users(context: Context, so: str) -> None:
+    """It is kept for the day when the server asks for users."""
+    if not context.server.admin("adminWhoAmI").name:
+        context.out.note(f"this server does not ask who its users are (auth.enabled), so {so} until it does")
 
 
 def _subject(given: dict[Value, Value]) -> tuple[str, bytes, bytes, bool]:
@@ -227,6 +245,8 @@ def _set_space_limit(context: Context, given: dict[Value, Value]) -> None:
     namespace = namespace_of(given.pop(b"NAMESPACE")) if b"NAMESPACE" in given else b""
     _nothing_left(given)
     context.server.admin("adminSetSpaceLimit", namespace, table, limit, "" if ends else policy)
+    if not ends:
+        _tell_of_table(context, table)
 
 
 def _bytes(given: Value) -> int:
