@@ -68,15 +68,21 @@ class ServerChild:
 
     @switches
     def start(self) -> None:
-        """OSError when the system has no process for it."""
-        session, childs_session = stream_pair()
-        handover, childs_handover = handover_pair()
-        self._beats, childs_beats = os.pipe()
-        os.set_blocking(self._beats, False)
-        self._session = ServedSession(self._runtime, self._service, connected(session))
-        self.handover = Handover(handover)
-        gets = replace(self._gets, session_fd=childs_session, handover_fd=childs_handover, beat_fd=childs_beats)
-        try:
+        """OSError when the system has no process or no descriptor for it. Then nothing of it is left."""
+        with contextlib.ExitStack() as childs, contextlib.ExitStack() as ours:
+            session, childs_session = stream_pair()
+            childs.callback(os.close, childs_session)
+            socket = connected(session)
+            ours.callback(socket.close)
+            handover, childs_handover = handover_pair()
+            childs.callback(os.close, childs_handover)
+            self.handover = Handover(handover)
+            ours.callback(self.handover.close)
+            self._beats, childs_beats = os.pipe()
+            childs.callback(os.close, childs_beats)
+            ours.callback(os.close, self._beats)
+            os.set_blocking(self._beats, False)
+            gets = replace(self._gets, session_fd=childs_session, handover_fd=childs_handover, beat_fd=childs_beats)
             # In a session of its own: Ctrl-C is the launcher's, which stops it in order.
             self._process = subprocess.Popen(  # noqa: S603  our own program
                 _COMMAND,
@@ -85,9 +91,8 @@ class ServerChild:
                 pass_fds=gets.descriptors(),
                 stdin=subprocess.DEVNULL,
             )
-        finally:
-            for descriptor in (childs_session, childs_handover, childs_beats):
-                os.close(descriptor)
+            ours.pop_all()
+        self._session = ServedSession(self._runtime, self._service, socket)
         spawn_counted(self._runtime, self._session.serve, name="lock service of a server")
         spawn_counted(self._runtime, self._hear, name="messages of a server")
 

@@ -1,6 +1,8 @@
 """The launcher's connections among its server processes, when it has no file descriptor left."""
 
 import errno
+import os
+import subprocess
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from hbtable.errors import Unavailable
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.servers import children
+from hbtable.launch.servers import children, server_child
 from hbtable.launch.servers.handed_connections import LAUNCHER
 from hbtable.launch.servers.inheritance import Inheritance
 from hbtable.lockservice.local import LocalLockService
@@ -36,3 +38,28 @@ def test_without_descriptors_a_process_hears_that_there_is_no_connection(monkeyp
         launched.connect("process", 1, 1.0)
     child.handover.close()
     heard.close()
+
+
+@pytest.mark.parametrize("fails", ["Popen", "handover_pair", "stream_pair", "pipe"])
+def test_a_process_that_could_not_be_started_leaves_no_descriptor_open(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """It is tried again and again, for as long as the system has no process or no descriptor for it."""
+
+    def none_left(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr({"Popen": subprocess, "pipe": os}.get(fails, server_child), fails, none_left)
+    runtime = GeventRuntime()
+    service = LocalLockService(MemoryFileSystem(runtime), runtime)
+    folder = os.open(".", os.O_RDONLY)
+    gets = Inheritance(
+        os.getpid(), 1, 0, ".", "127.0.0.1", 9090, 0, "", [], -1, -1, -1, lock_fd=folder, folder_fd=folder
+    )
+    before = os.listdir("/proc/self/fd")
+    for _ in range(3):
+        child = server_child.ServerChild(runtime, service, gets, lambda *_: None)
+        with pytest.raises(OSError, match="temporarily unavailable"):
+            child.start()
+    assert set(os.listdir("/proc/self/fd")) <= set(before)
+    os.close(folder)
