@@ -32,6 +32,7 @@ class ServedSession:
         self._service = service
         self._socket = socket
         self._session: Session | None = None
+        self._ended = False
         self._sending = runtime.lock()
 
     @switches
@@ -48,7 +49,8 @@ class ServedSession:
 
     @switches
     def end(self) -> None:
-        """The locks are free on return. Idempotent."""
+        """The locks are free on return, and none is taken any more. Idempotent."""
+        self._ended = True
         session, self._session = self._session, None
         if session is not None:
             session.close()
@@ -65,8 +67,7 @@ class ServedSession:
     @switches
     def _carry_out(self, operation: str, arguments: list[Any]) -> object:
         if operation == OPEN:
-            self._session = self._service.open_session(arguments[0])
-            return self._session.session_id
+            return self._open(arguments[0])
         session = self._session
         if session is None:
             raise HbtableError("this session was not opened")
@@ -79,6 +80,17 @@ class ServedSession:
             arguments[1] = as_bytes(arguments[1])
         call: Call = getattr(session, operation)
         return call(*arguments)
+
+    @switches
+    def _open(self, name: str) -> str:
+        """A call that the process made before its end may come after it, and nobody would end its session."""
+        session = None if self._ended else self._service.open_session(name)
+        if session is None or self._ended:
+            if session is not None:
+                session.close()
+            raise HbtableError("the process of this session is gone")
+        self._session = session
+        return session.session_id
 
     @switches
     def _send(self, message: list[Any]) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hbtable.errors import Conflict, Corruption, LockLost
+from hbtable.errors import Conflict, Corruption, HbtableError, LockLost
 from hbtable.fs.local import LocalFileSystem
 from hbtable.lockservice.files import stored_path
 from hbtable.lockservice.interface import Session
@@ -15,6 +16,7 @@ from hbtable.lockservice.over_sockets.session import SocketLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Task
 from hbtable.runtime.network.handed_sockets import connected, stream_pair
+from tests.harness.waiting import SOON_SECONDS
 
 
 class Pair:
@@ -89,3 +91,38 @@ def test_damage_is_told_with_its_place(runtime: GeventRuntime, service: LocalLoc
     assert (damage.value.path, damage.value.offset) == (stored_path("/root-tablet"), 0)
     again.session.close()
     again.close()
+
+
+class SlowService:
+    """Opens its session when it may."""
+
+    def __init__(self, runtime: GeventRuntime, service: LocalLockService) -> None:
+        self.asked, self.may = runtime.event(), runtime.event()
+        self._service = service
+
+    def open_session(self, name: str) -> Session:
+        self.asked.set()
+        self.may.wait(SOON_SECONDS)
+        return self._service.open_session(name)
+
+
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_a_process_that_was_gone_before_its_session_was_opened_has_none(
+    runtime: GeventRuntime, service: LocalLockService, asked_before: bool
+) -> None:
+    slow: Any = SlowService(runtime, service)
+    ours, theirs = stream_pair()
+    served, socket = ServedSession(runtime, slow, connected(ours)), connected(theirs)
+    if not asked_before:
+        served.end()
+    serving = runtime.spawn(served.serve)
+    opening = runtime.spawn(SocketLockService(runtime, lambda: socket).open_session, "one")
+    if asked_before:
+        slow.asked.wait(SOON_SECONDS)
+        served.end()
+    slow.may.set()
+    opening.join()
+    assert isinstance(opening.error, HbtableError)
+    assert served._session is None
+    socket.close()
+    serving.join()
