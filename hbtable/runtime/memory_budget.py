@@ -200,24 +200,19 @@ class MemoryBudget:
         return self._make_room()
 
     @switches
-    def wait_to_grow(self, reservation: MemoryReservation) -> None:
-        """*Switches* while answers that grow take half of the memory, or all is taken: those that have begun are to
-        have the rest, and who waits here holds little yet. Overloaded when that takes too long."""
-        pause = _WAIT_SECONDS
-        while 2 * self.growing_bytes > self.limit_bytes or (self._growing and not self._make_room()):
-            pause = self._wait(reservation, pause)
-
-    @switches
-    def grow(self, reservation: MemoryReservation, count: int, at_once: bool = False) -> None:
+    def grow(self, reservation: MemoryReservation, count: int, at_once: bool = False, is_first: bool = False) -> None:
         """As collect(), for an answer that cannot end early. *Switches* when it has to wait for room, unless it is the
-        oldest that grows. Overloaded, with `at_once` instead of any waiting. Nothing when it has ended."""
+        oldest that grows; the first time also while others that grow take half of the memory, for those that have begun
+        are to have the other half. Overloaded, with `at_once` instead of any waiting. Nothing when it has ended."""
         if reservation not in self._open:
             return
         self._grow(reservation, count)
         self._growing[reservation] = None
         self.growing_bytes += count
         pause = _WAIT_SECONDS
-        while not self._make_room() and next(iter(self._growing), reservation) is not reservation:
+        while next(iter(self._growing), reservation) is not reservation:
+            if self._make_room() and not (is_first and 2 * (self.growing_bytes - count) > self.limit_bytes):
+                return
             if at_once:
                 raise self._overloaded()
             pause = self._wait(reservation, pause)

@@ -9,7 +9,6 @@ runtime.parallel have it, too. Who does long work for a request adds to it, and 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Final, NamedTuple, final
 
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
@@ -25,6 +24,8 @@ class RequestCost(NamedTuple):
 
 
 NO_COST: Final = RequestCost()
+HELD_AT_ONCE: Final = 256 << 10
+"""Whoever puts an answer together says so each time that it has grown by about so much."""
 
 
 @final
@@ -32,11 +33,24 @@ class RequestBudget:
     """The costs of the request that its task works on. `memory` is that of the port, shared by all of its requests;
     None: what the request holds is not counted."""
 
-    __slots__ = ("_before", "_held", "_memory", "_whole", "cells", "deadline", "is_used", "read_bytes", "seconds")
+    __slots__ = (
+        "_before",
+        "_held",
+        "_memory",
+        "_small_bytes",
+        "_whole",
+        "cells",
+        "deadline",
+        "is_used",
+        "read_bytes",
+        "seconds",
+    )
 
     def __init__(self, memory: MemoryBudget | None = None) -> None:
         self._memory = memory
         self._held: MemoryReservation | None = None
+        self._small_bytes = 0
+        """Held, and not counted yet."""
         self._whole: RequestBudget | None = None
         """The request that this is a part of."""
         self._before = NO_COST
@@ -76,27 +90,18 @@ class RequestBudget:
 
     @switches
     def hold(self, size_bytes: int, at_once: bool = False) -> None:
-        """The request holds so many bytes more, until clear(). *Switches* while the port has no room for them;
-        Overloaded when it has none for too long. `at_once`, for whoever keeps others waiting himself: Overloaded where
-        he would have to wait."""
-        if self._memory is not None:
-            self._memory.grow(self._reservation(self._memory), size_bytes, at_once)
-
-    @switches
-    def wait_to_hold(self) -> None:
-        """To be called before long work whose result is held. *Switches* while others hold too much; Overloaded when
-        that takes too long. A request that holds something already does not wait."""
-        if self._memory is not None:
-            held = self._reservation(self._memory)
-            if not held.size_bytes:
-                self._memory.wait_to_grow(held)
-
-    @switches
-    def holder(self, waits: bool) -> Callable[[int], None]:
-        """hold(), for long work that begins now: after wait_to_hold(), or `at_once`."""
-        if waits:
-            self.wait_to_hold()
-        return partial(self.hold, at_once=not waits)
+        """The request holds so many bytes more, until clear(). The first HELD_AT_ONCE count nothing. *Switches* while
+        the port has no room for them; Overloaded when it has none for too long. `at_once`, for whoever keeps others
+        waiting himself: Overloaded where he would have to wait."""
+        if self._memory is None:
+            return
+        self.is_used = True
+        self._small_bytes += size_bytes
+        if self._held is None and self._small_bytes < HELD_AT_ONCE:
+            return
+        is_first = self._held is None and (self._whole is None or self._whole._held is None)
+        size_bytes, self._small_bytes = self._small_bytes, 0
+        self._memory.grow(self._reservation(self._memory), size_bytes, at_once, is_first)
 
     def adopt(self, size_bytes: int) -> None:
         """The request holds so many bytes that were counted as another's until now. Does not wait."""
@@ -130,7 +135,7 @@ class RequestBudget:
             return
         self.is_used = False
         self.seconds, self.read_bytes, self.cells = 0.0, 0, 0
-        self._before = NO_COST
+        self._before, self._small_bytes = NO_COST, 0
         if self._held is not None and self._memory is not None:
             self._memory.end(self._held)
             self._held = None
@@ -140,10 +145,6 @@ _CURRENT: Final[ContextVar[RequestBudget | None]] = ContextVar("request budget",
 
 current_budget: Final[Callable[[], RequestBudget | None]] = _CURRENT.get
 """That of the request which the calling task works on; None: it works for no port."""
-
-
-HELD_AT_ONCE: Final = 256 << 10
-"""Whoever puts an answer together says so each time that it has grown by about so much."""
 
 
 @switches

@@ -279,8 +279,8 @@ def _cells(
                     return []
                 cost, pacer = paced or paced_request(state.environment)
                 cost.row, snapshot.budget = row, cost.budget
-                holder = cost.budget.holder(waits)
-                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, holder)
+                hold_part = partial(cost.budget.hold, at_once=not waits)
+                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, hold_part)
                 take_part = long_row.take
                 lists = pacer.paused(lists)  # of what is deleted no part comes
             for _, cells in visible_rows(

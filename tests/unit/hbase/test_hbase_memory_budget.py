@@ -197,15 +197,15 @@ def test_an_answer_that_waits_again_and_again_is_refused_when_that_is_too_long_t
 
 
 def test_who_keeps_others_waiting_is_refused_where_he_would_have_to_wait() -> None:
-    trace = Trace(100)
+    trace = Trace(100 << 20)
     first, second = RequestBudget(trace.budget), RequestBudget(trace.budget)
-    first.hold(90, at_once=True)
-    first.hold(20, at_once=True)
+    first.hold(90 << 20, at_once=True)
+    first.hold(20 << 20, at_once=True)
     with pytest.raises(Overloaded, match="try again"):
-        second.hold(5, at_once=True)
+        second.hold(5 << 20, at_once=True)
     assert trace.slept == 0
     second.clear()
-    assert trace.budget.used_bytes == 110
+    assert trace.budget.used_bytes == 110 << 20
 
 
 def test_what_has_ended_cannot_grow() -> None:
@@ -221,34 +221,35 @@ def test_what_has_ended_cannot_grow() -> None:
 
 
 def test_what_a_page_held_is_its_requests_until_the_answer_is_sent() -> None:
-    trace = Trace(100)
+    trace = Trace(100 << 20)
     request = RequestBudget(trace.budget)
-    for size in (30, 20):
+    for size in (30 << 20, 20 << 20):
         page = request.part()
         page.hold(size)
         page.hand_over()
         page.clear()
-    assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (50, 0)
+    assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (50 << 20, 0)
     request.clear()
     assert trace.budget.used_bytes == 0
 
 
-def test_who_has_not_begun_waits_while_answers_take_half_of_the_memory() -> None:
-    trace = Trace(100)
-    RequestBudget(trace.budget).wait_to_hold()
-    trace.budget.arrive(trace.begin("slow"), 95)  # what a client sends is no reason to wait
-    RequestBudget(trace.budget).wait_to_hold()
-    assert trace.slept == 0
-    held, late = RequestBudget(trace.budget), RequestBudget(trace.budget)
-    held.hold(51)
-    held.wait_to_hold()
+def test_who_begins_waits_while_answers_take_half_of_the_memory_and_small_ones_do_not() -> None:
+    trace = Trace(100 << 20)
+    trace.budget.arrive(trace.begin("slow"), 20 << 20)
+    held, late, small = (RequestBudget(trace.budget) for _ in range(3))
+    held.hold(51 << 20)
+    held.hold(1 << 20)
+    for _ in range(10):
+        small.hold(20_000)
+    assert (trace.slept, trace.budget.growing_bytes) == (0, 52 << 20)
     trace.wake = held.clear
-    late.wait_to_hold()
-    assert (trace.slept, trace.budget.growing_bytes) == (1, 0)
-    held.hold(51)
+    late.hold(1 << 20)
+    assert (trace.slept, trace.budget.growing_bytes) == (1, 1 << 20)
+    late.clear()
+    held.hold(51 << 20)
     trace.wake = lambda: None
     with pytest.raises(Overloaded, match="try again"):
-        late.wait_to_hold()
+        late.hold(1 << 20)
     assert trace.slept > 10
 
 
@@ -261,15 +262,15 @@ def test_where_too_many_wait_for_room_the_next_is_refused_at_once() -> None:
 
 
 def test_what_a_request_holds_is_free_when_it_is_over() -> None:
-    trace = Trace(100)
+    trace = Trace(100 << 20)
     request = RequestBudget(trace.budget)
-    request.hold(60)
+    request.hold(60 << 20)
     page = request.part()
-    page.hold(30)
-    assert trace.budget.used_bytes == 90
+    page.hold(30 << 20)
+    assert trace.budget.used_bytes == 90 << 20
     page.clear()
     request.spend(RequestCost(1.5, 10, 20))
-    assert (trace.budget.used_bytes, request.cost) == (60, RequestCost(1.5, 10, 20))
+    assert (trace.budget.used_bytes, request.cost) == (60 << 20, RequestCost(1.5, 10, 20))
     request.clear()
     request.clear()
     assert (trace.budget.used_bytes, request.cost) == (0, RequestCost())

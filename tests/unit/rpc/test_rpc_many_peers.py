@@ -13,7 +13,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.sockets import serve
-from hbtable.runtime.request_budget import RequestBudget, current_budget, hold, work_for
+from hbtable.runtime.request_budget import RequestBudget, hold, work_for
 from hbtable.thrift.frames import GOODBYE
 
 HOST = "127.0.0.1"
@@ -118,7 +118,7 @@ def test_what_a_call_puts_together_is_counted_until_it_is_answered(opened):
 
 def test_a_read_is_refused_for_want_of_room_before_its_caller_gives_it_up(opened):
     def work():
-        current_budget().wait_to_hold()
+        hold(1 << 20)
         budget.end(first)
         growing.append(budget.begin(None))
         budget.grow(growing[0], 7 << 20)
@@ -126,7 +126,8 @@ def test_a_read_is_refused_for_want_of_room_before_its_caller_gives_it_up(opened
 
     port = opened(Service(work), RpcServerOptions(transfer_bytes=8 << 20))
     budget, growing, slept = port.server.budget, [], []
-    first = budget.begin(None)
+    oldest, first = budget.begin(None), budget.begin(None)
+    budget.grow(oldest, 0)  # goes on whatever it takes
     budget.grow(first, 5 << 20)
 
     def sleep(seconds):
@@ -138,6 +139,7 @@ def test_a_read_is_refused_for_want_of_room_before_its_caller_gives_it_up(opened
     with pytest.raises(Overloaded, match="try again"):
         port.transport.tablet_service("s1").read_rows(1, [b"a"], ReadSpec())
     assert 1 < sum(slept) < 0.8 * RpcOptions().read_seconds
+    budget.end(oldest)
     budget.end(growing[0])
     port.until(lambda: not budget.used_bytes)
 

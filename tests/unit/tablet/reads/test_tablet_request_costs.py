@@ -201,6 +201,26 @@ def test_a_request_that_cost_its_limit_elsewhere_ends_here(bench: Bench) -> None
     bench.run(main)
 
 
+def test_a_row_of_many_old_versions_waits_for_no_memory(bench: Bench) -> None:
+    """It is read in parts, and its answer is small: others that hold too much are not in its way."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        for number in range(2000):
+            tablet.mutate([put(b"hot", b"f:q", b"%d" % number)])
+        memory = MemoryBudget(1 << 20, bench.runtime.sleep, bench.runtime.clock_seconds)
+        older, mine = RequestBudget(memory), RequestBudget(memory)
+        older.hold(memory.limit_bytes)
+        before = bench.runtime.clock_seconds()
+        work_for(mine)
+        assert tablet.read_rows([b"hot"], ReadSpec())[0][1][0][2] == b"1999"
+        assert tablet.read_rows([b"hot"], ReadSpec(columns={b"f": frozenset((b"none",))})) == []
+        assert bench.runtime.clock_seconds() - before < 1
+        work_for(None)
+
+    bench.run(main)
+
+
 def test_who_holds_a_row_waits_for_no_memory(bench: Bench) -> None:
     """Else others would wait for the row, and for his turn."""
 
