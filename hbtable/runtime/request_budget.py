@@ -39,6 +39,7 @@ class RequestBudget:
         "_memory",
         "_small_bytes",
         "_whole",
+        "began",
         "cells",
         "deadline",
         "is_used",
@@ -55,6 +56,8 @@ class RequestBudget:
         """The request that this is a part of."""
         self._before = NO_COST
         """The costs that it had elsewhere."""
+        self.began = 0.0
+        """On the runtime's clock: the time of go_on()."""
         self.deadline: float | None = None
         """On the runtime's clock: from then on nobody waits for what is worked out. None: somebody always does."""
         self.seconds = 0.0
@@ -63,10 +66,10 @@ class RequestBudget:
         self.is_used = False
         """Something was added since the last clear()."""
 
-    def go_on(self, before: RequestCost, deadline: float | None) -> None:
-        """The request was begun elsewhere, and has cost something there."""
+    def go_on(self, before: RequestCost, now: float, deadline: float | None) -> None:
+        """The request was begun elsewhere, and has cost something there. It goes on here `now`."""
         self.clear()
-        self.deadline = deadline
+        self.began, self.deadline = now, deadline
         if before is not NO_COST:
             self._before = before
             self.spend(before)
@@ -118,7 +121,7 @@ class RequestBudget:
         """Of a part of the request that ends in time by itself and can be gone on with, as a page of a scan: its costs
         are its own, and so is what it holds. To be cleared when the part is over."""
         part = RequestBudget(self._memory)
-        part._whole, part.deadline = self, self.deadline
+        part._whole, part.began, part.deadline = self, self.began, self.deadline
         return part
 
     def hand_over(self) -> None:

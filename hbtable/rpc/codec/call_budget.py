@@ -40,7 +40,7 @@ class CallBudget(NamedTuple):
     def take_up(self, budget: RequestBudget, now: float) -> None:
         """The budget of the call is what is left of the request's."""
         deadline = now + _TOLD_IN / 1000 * self.wait_millis if self.wait_millis else None
-        budget.go_on(NO_COST if self.spent is None else self.spent.cost(), deadline)
+        budget.go_on(NO_COST if self.spent is None else self.spent.cost(), now, deadline)
 
 
 def budget_to_send(budget: RequestBudget | None, wait_seconds: float) -> CallBudget:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import final
 
-from hbtable.errors import CostExceeded
+from hbtable.errors import CostExceeded, HbtableError, Unavailable
 from hbtable.model.values import shown
 from hbtable.runtime.request_budget import RequestBudget, current_budget
 from hbtable.tablet.options import TabletOptions
@@ -19,6 +19,11 @@ from hbtable.tablet.state import Environment
 
 _LONGEST_SECONDS = 0.02
 """Counted of one stretch between two looks at the clock: what takes longer has waited, for a file or for a worker."""
+
+
+@final
+class ReadIsLate(Unavailable):
+    """A read waited for so long that nobody waits for it any more."""
 
 
 @final
@@ -49,10 +54,16 @@ class CostLimit:
         if budget.seconds > options.request_seconds:
             self._refuse(f"took {budget.seconds:.1f} s of work", "request_seconds", options.request_seconds)
         if budget.deadline is not None and self._clock() > budget.deadline:
-            raise CostExceeded(
-                f"this request took longer {self.place()} than the server that asks for it waits (rpc.read_seconds "
-                "there): ask for fewer rows or columns at a time, or scan instead of reading rows whole"
-            )
+            raise self._late()
+
+    def _late(self) -> HbtableError:
+        """Whoever waited for most of the time, for a file or for his turn, may succeed the next time."""
+        longer = (
+            f"this request took longer {self.place()} than the server that asks for it waits (rpc.read_seconds there)"
+        )
+        if 2 * self.budget.own_cost().seconds < self._clock() - self.budget.began:
+            return ReadIsLate(f"{longer}, most of it without work of its own: try again")
+        return CostExceeded(f"{longer}: ask for fewer rows or columns at a time, or scan instead of reading rows whole")
 
     def seconds_left(self) -> float:
         """Until nobody waits any more for what is worked out."""

@@ -31,7 +31,7 @@ from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
-from hbtable.tablet.reads.cost_limit import CostLimit, cost_of_page, paced_request
+from hbtable.tablet.reads.cost_limit import CostLimit, ReadIsLate, cost_of_page, paced_request
 from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import PageBuilder
@@ -328,7 +328,7 @@ def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_loo
             if not number % between_looks and limit.is_over():  # a filter may take long for each
                 return False
         return not page.ended
-    except CostExceeded:
+    except (CostExceeded, ReadIsLate):
         page.break_off()
         if page.last_row is None:
             raise

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import CostExceeded, LimitExceeded, Overloaded
+from hbtable.errors import CostExceeded, LimitExceeded, Overloaded, Unavailable
+from hbtable.fs.memory import MemoryReadFile
 from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
@@ -175,7 +176,9 @@ def test_a_read_ends_when_nobody_waits_for_it_any_more(bench: Bench) -> None:
     def main() -> None:
         tablet = filled(bench)
         request = RequestBudget()
-        request.go_on(RequestCost(), bench.runtime.clock_seconds())
+        now = bench.runtime.clock_seconds()
+        request.go_on(RequestCost(), now, now)
+        request.spend(RequestCost(0.06))
         work_for(request)
         bench.runtime.sleep(0.1)
         with pytest.raises(CostExceeded, match=r"longer before its first row than the .* waits .rpc.read_seconds"):
@@ -187,11 +190,39 @@ def test_a_read_ends_when_nobody_waits_for_it_any_more(bench: Bench) -> None:
     bench.run(main)
 
 
+def test_a_read_that_only_waited_may_be_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a file system that stood still: the next try may find it well."""
+
+    def main() -> None:
+        tablet = filled(bench, slice_seconds=0.0)
+        request, read_at = RequestBudget(), MemoryReadFile.read_at
+        spec = ReadSpec(filter=NOTHING_PASSES, cache_blocks=False)
+        stands_still = [9.0]
+
+        def read(file: MemoryReadFile, offset: int, size: int) -> bytes:
+            while stands_still:
+                bench.runtime.sleep(stands_still.pop())
+            return read_at(file, offset, size)
+
+        monkeypatch.setattr(MemoryReadFile, "read_at", read)
+        now = bench.runtime.clock_seconds()
+        request.go_on(RequestCost(1.0), now, now + 8)
+        work_for(request)
+        bench.cache.resize(0)
+        with pytest.raises(Unavailable, match=r"than the server that asks .* without work of its own: try again"):
+            tablet.read_rows([b"m"], spec)
+        request.go_on(RequestCost(), bench.runtime.clock_seconds(), bench.runtime.clock_seconds() + 8)
+        assert tablet.read_rows([b"m"], spec) == []
+        work_for(None)
+
+    bench.run(main)
+
+
 def test_a_request_that_cost_its_limit_elsewhere_ends_here(bench: Bench) -> None:
     def main() -> None:
         tablet = filled(bench)
         request = RequestBudget()
-        request.go_on(RequestCost(0.0, 0, bench.options.request_cells), None)
+        request.go_on(RequestCost(0.0, 0, bench.options.request_cells), 0.0, None)
         work_for(request)
         with pytest.raises(CostExceeded, match=r"looked at .* cells up to row b'm', .* than tablet.request_cells"):
             tablet.read_rows([b"m"], ReadSpec(filter=NOTHING_PASSES))
