@@ -102,15 +102,22 @@ class Relocations(BackgroundWork):
     def _work_off(
         self, moves: Sequence[Move], names: Mapping[int, bytes], planned: ServerReports, goes_on: GoesOn
     ) -> None:
+        problem: HbtableError | None = None
         try:
-            problems = self.carry_out(moves, names, planned, goes_on)
-            self._failed = self._failed + 1 if problems else 0
-            if problems:
-                self._problem = f"a tablet could not be moved: {problems[0]}"
-                pause = min(_LONGEST_REST_SECONDS, 2.0 ** (self._failed - 1))
-                self._rest_until = self._runtime.clock_seconds() + pause
+            problem = next(iter(self.carry_out(moves, names, planned, goes_on)), None)
+        except HbtableError as error:
+            problem = error
+            raise
         finally:
+            self._plan_ended(problem)
             self._on_end()
+
+    def _plan_ended(self, problem: HbtableError | None) -> None:
+        self._failed = self._failed + 1 if problem is not None else 0
+        if problem is not None:
+            self._problem = f"a tablet could not be moved: {problem}"
+            pause = min(_LONGEST_REST_SECONDS, 2.0 ** (self._failed - 1))
+            self._rest_until = self._runtime.clock_seconds() + pause
 
     @switches
     def carry_out(
