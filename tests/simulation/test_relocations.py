@@ -1,48 +1,23 @@
 """Many tablets that move at once: what a move costs, and whom it keeps waiting."""
 
-from collections import Counter
-
 import pytest
 
 from hbtable.errors import Unavailable
-from hbtable.master.master import Master, MasterOptions
 from hbtable.model.schema import FamilySchema, TableSchema
-from tests.harness.counted_transport import CountedTransport
+from tests.harness.counted_cluster import CountedCluster
 from tests.harness.delegating_fake import DelegatingFake
-from tests.harness.many_servers import Cluster, Node, Remote
 
 SPLITS = [b"row000%03d" % n for n in range(10, 300, 10)]
 
 
-class CountedCluster(Cluster):
-    """What the master asks, by call; of METADATA, the rows as well."""
-
-    def __init__(self, seed, options):
-        super().__init__(seed, options)
-        self.asked = Counter()
-
-    def start_master(self):
-        node = self.master_node = Node(self, self._name("master"))
-        transport = CountedTransport(self.transport, self.asked)
-        options = MasterOptions()
-        self.master = Master(node.runtime, node.session, node.fs, transport, lambda: None, options)
-        self.transport.register_master(Remote(self, node, self.master.calls))
-        self.master.start()
-
-    def tablets(self):
-        """How many each living server serves."""
-        return [len(role._online_tablets.tablets) for _, role in self.servers.values()]
-
-    def until(self, done, seconds):
-        """The virtual seconds that it took."""
-        began = self.runtime.clock_seconds()
-        while not done():
-            assert self.runtime.clock_seconds() < began + seconds, (self.tablets(), self.master.last_message)
-            self.runtime.sleep(0.1)
-        return self.runtime.clock_seconds() - began
-
-    def is_even(self):
-        return max(self.tablets()) - min(self.tablets()) < 2
+def begin(cluster, tablets, tables=1):
+    """Three servers share the tablets, and nothing is under way."""
+    cluster.start(3)
+    for table in range(tables):
+        splits = [b"%06d" % n for n in range(1, tablets // tables)]
+        cluster.client.admin.create_table(TableSchema(b"t%04d" % table, {b"f": FamilySchema(b"f")}), splits)
+    cluster.runtime.sleep(40)
+    cluster.asked.clear()
 
 
 def shares_of_a_new_server(machine, tablets, tables):
@@ -51,12 +26,7 @@ def shares_of_a_new_server(machine, tablets, tables):
     per_move = {}
 
     def body():
-        cluster.start(3)
-        for table in range(tables):
-            splits = [b"%06d" % n for n in range(1, tablets // tables)]
-            cluster.client.admin.create_table(TableSchema(b"t%04d" % table, {b"f": FamilySchema(b"f")}), splits)
-        cluster.runtime.sleep(40)
-        cluster.asked.clear()
+        begin(cluster, tablets, tables)
         cluster.start_server()
         cluster.until(lambda: cluster.is_even() and sum(cluster.tablets()) == tablets + 2, 60)
         moved = cluster.master._metrics.moves.value
@@ -67,6 +37,7 @@ def shares_of_a_new_server(machine, tablets, tables):
     return per_move
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [1, 50])
 def test_a_new_server_has_its_share_without_a_look_at_all_tablets_for_each(machine, tables):
     """1,000 tablets took 265 rows of METADATA for each that moved, and 9 questions to servers."""
@@ -75,6 +46,53 @@ def test_a_new_server_has_its_share_without_a_look_at_all_tablets_for_each(machi
         assert cost["rows"] < 25
         assert cost["served_changes"] < 3.5
     assert many["rows"] <= 1.1 * few["rows"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tablets", [200, 800])
+def test_a_move_that_is_asked_for_costs_the_same_however_many_tablets_there_are(machine, tablets):
+    cluster = CountedCluster(2, machine.options)
+
+    def body():
+        begin(cluster, tablets)
+        record = cluster.client.admin.tablets(b"t0000")[5]
+        target = next(name for name in sorted(cluster.servers) if name != record.owner)
+        cluster.client.admin.move_tablet(b"t0000", record.tablet_id, target)
+        assert cluster.asked["rows"] <= 3
+        assert cluster.asked["served_changes"] <= 3
+        assert cluster.asked["check_and_mutate"] == 1
+
+    cluster.runtime.run(body)
+
+
+def costs_of_a_death(machine, tablets):
+    """The master's questions for a death of one of three servers, until all is served, by call; and its tablets."""
+    cluster = CountedCluster(3, machine.options)
+    asked = {}
+
+    def body():
+        begin(cluster, tablets)
+        metadata = {record.owner for record in cluster.client.catalog.tablet_rows(0)}
+        dies = next(name for name in sorted(cluster.servers) if name not in metadata)
+        lost = len(cluster.servers[dies][1]._online_tablets.tablets)
+        cluster.kill_server(dies)
+        took = cluster.until(lambda: sum(cluster.tablets()) == tablets + 2, 30)
+        assert took < 3
+        asked.update(cluster.asked, lost=lost)
+
+    cluster.runtime.run(body)
+    return asked
+
+
+@pytest.mark.slow
+def test_a_death_costs_a_few_looks_at_all_tablets_and_one_write_for_each_that_was_lost(machine):
+    for tablets in (200, 800):
+        asked = costs_of_a_death(machine, tablets)
+        assert asked["lost"] > tablets // 4
+        assert asked["rows"] <= 6 * tablets
+        assert asked["load_tablet"] == asked["lost"]
+        assert asked["check_and_mutate"] <= asked["lost"] + 10
+        assert asked["served_changes"] <= 30
 
 
 class Hangs(DelegatingFake):
