@@ -139,3 +139,26 @@ def test_tablets_of_a_server_that_dies_do_not_wait_for_a_move_that_hangs(machine
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)
+
+
+def test_status_says_that_tablets_could_not_be_moved(machine):
+    cluster = CountedCluster(30, machine.options)
+    waker = cluster.runtime.event()
+    asked = []
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        cluster.runtime.sleep(20)
+        transport, stuck = cluster.transport, max(cluster.servers)
+        hangs = Hangs(transport.tablet_admin(stuck), waker, asked)
+        transport.register_server(stuck, transport.tablet_service(stuck), hangs)
+        cluster.start_server()
+        rests = cluster.client.operations.balancer_rests
+        cluster.until(lambda: "waiting: a tablet could not be moved" in rests(), 40)
+        assert stuck in rests(), "who has been at it"
+        waker.set()
+        cluster.until(cluster.is_even, 60)
+        cluster.until(lambda: not rests(), 40)
+
+    cluster.runtime.run(body)
