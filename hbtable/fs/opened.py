@@ -107,14 +107,24 @@ def close_file_system(fs: FileSystem) -> None:
         fs.close()
 
 
+def web_hosts(address: str, addresses: str) -> tuple[str, ...]:
+    """The HTTP services of the NameNodes at the address of a file system. `addresses`: hdfs.web_addresses.
+    InvalidConfiguration."""
+    scheme, hosts, _ = parse_address(address)
+    return hosts if scheme == "webhdfs" else _web_hosts(hosts, addresses)
+
+
+def _web_hosts(hosts: tuple[str, ...], addresses: str) -> tuple[str, ...]:
+    if addresses:
+        return _hosts(addresses, f"hdfs.web_addresses = {addresses}")
+    return tuple(f"{host.rpartition(':')[0]}:{_WEB_PORT}" for host in hosts)
+
+
 def _web_namenodes(
     runtime: Runtime, http: Http, hosts: tuple[str, ...], addresses: str, by_name: bool = True
 ) -> NameNodes:
     """The same NameNodes by HTTP. `by_name`: they believe the user's name."""
-    if addresses:
-        web = _hosts(addresses, f"hdfs.web_addresses = {addresses}")
-    else:
-        web = tuple(f"{host.rpartition(':')[0]}:{_WEB_PORT}" for host in hosts)
+    web = _web_hosts(hosts, addresses)
     options = WebHdfsOptions(names_seconds=_WEB_SECONDS, failover_seconds=_WEB_SECONDS)
     identity = {"user.name": _hadoop_user()} if by_name else {}
     return NameNodes(runtime, ThreadCalls(runtime), http, web, options, identity)

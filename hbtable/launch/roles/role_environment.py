@@ -10,6 +10,7 @@ from typing import final
 
 from hbtable import __version__
 from hbtable.access.options import AuthOptions
+from hbtable.commitlog.options import LogOptions
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import FileSystemOptions, open_file_system
@@ -24,6 +25,7 @@ from hbtable.launch.roles.cluster_key import check_key, cluster_key, warn_of_key
 from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
+from hbtable.launch.roles.surroundings import warn_of_surroundings
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperOptions, ZooKeeperSession
 from hbtable.metrics.registry import Registry
@@ -34,6 +36,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.sockets import Address, Socket, TcpListener, serve
+from hbtable.runtime.supervision import spawn_counted
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 
@@ -95,6 +98,16 @@ class RoleEnvironment:
             session.close()
             raise
         self._watchdog.watch(session)
+        spawn_counted(
+            runtime,
+            warn_of_surroundings,
+            runtime,
+            cluster.zookeeper,
+            cluster.files,
+            options,
+            configuration.options("log", LogOptions),
+            name="a look at the surroundings",
+        )
 
     @switches
     def leave(self) -> None:
