@@ -24,5 +24,10 @@ def apply(named: TableCalls, changes: Sequence[RowMutation]) -> None:
         if type(changes) is PutBatch or all(
             operation[0] == PUT for change in changes for operation in change.operations
         ):
-            raise PutsUnknown(f"{error}. The same puts may be sent again: they write the same values") from error
+            raise of_puts(error) from error
         raise
+
+
+def of_puts(error: OutcomeUnknown) -> PutsUnknown:
+    """The same error, of puts alone."""
+    return PutsUnknown(f"{error}. The same puts may be sent again: they write the same values")

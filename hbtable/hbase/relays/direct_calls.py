@@ -148,7 +148,7 @@ class DirectCalls:
     @switches
     def exchange(self, method: ThriftMethod, values: Sequence[object], source: MessageInput) -> bytes | None:
         """As Relay.ask, for a call that pass_on() has just left here."""
-        return None if self._found is None else self._relay.exchange(self._found, method, source)
+        return None if self._found is None else self._relay.exchange(self._found, method, values, source)
 
     def close(self) -> None:
         """Calls that were passed on are answered all the same. Idempotent."""
@@ -223,7 +223,7 @@ class DirectCalls:
         if numbers[SENDING] >= passed.number:
             self._connection.close()
         elif numbers[TAKEN] >= passed.number and passed.method.name not in READS:
-            error = outcome_unknown(passed.link.owner, passed.method, "its process has ended")
+            error = outcome_unknown(passed.link.owner, passed.method, passed.values, "its process has ended")
             self._connection.answer_here(passed.method, passed.sequence, passed.values, error)
         else:
             self._connection.answer_here(passed.method, passed.sequence, passed.values, None)

@@ -16,11 +16,13 @@ may have been carried out, which its client is told, as of any server that dies.
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple, Protocol, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from hbtable.errors import HbtableError, OutcomeUnknown
 from hbtable.hbase.codec.interface import ThriftMethod
+from hbtable.hbase.codec.thrift_structs import Mutation
 from hbtable.hbase.relays.links import EXCHANGE, Greeting
+from hbtable.hbase.unknown_puts import of_puts
 from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.network.sockets import Socket
@@ -42,6 +44,7 @@ _WRITES: Final = frozenset(
     )
 )  # fmt: skip
 _BATCHES: Final = frozenset(("mutateRows", "mutateRowsTs"))
+_MUTATIONS: Final = frozenset(("mutateRow", "mutateRowTs"))
 _RECEIVE_BYTES: Final = 65536
 _KEPT: Final = 64
 """Connections to each gateway, between calls."""
@@ -99,7 +102,7 @@ class Relay:
         """The answer of the gateway beside the row's owner; None: it is to be done here, and nothing was done yet.
         *Switches.* OutcomeUnknown."""
         found = self.elsewhere(method.name, values)
-        return None if found is None else self.exchange(found, method, source)
+        return None if found is None else self.exchange(found, method, values, source)
 
     def elsewhere(self, method: str, values: Sequence[object]) -> Elsewhere | None:
         """The place of a call that may be passed on. Does not switch."""
@@ -109,7 +112,7 @@ class Relay:
         return Elsewhere(found[0], found[1], found[2].owner)
 
     @switches
-    def exchange(self, found: Elsewhere, method: ThriftMethod, source: Message) -> bytes | None:
+    def exchange(self, found: Elsewhere, method: ThriftMethod, values: Sequence[Any], source: Message) -> bytes | None:
         """As ask(), of a call whose place is known."""
         message = source.whole()
         if message is None:
@@ -120,7 +123,7 @@ class Relay:
             found.table.forget_tablet(found.row)
             if method.name in READS:
                 return None
-            raise outcome_unknown(found.owner, method, str(error)) from error
+            raise outcome_unknown(found.owner, method, values, str(error)) from error
         if answer is None or answer == NOT_MINE:
             found.table.forget_tablet(found.row)
             return None
@@ -182,9 +185,21 @@ class Relay:
             idle.pop().close()
 
 
-def outcome_unknown(owner: str, method: ThriftMethod, why: str) -> OutcomeUnknown:
-    """The error of a write that went to a tablet server and was not answered."""
-    return OutcomeUnknown(f"tablet server {owner} gave no answer to {method.name}, which may have been done: {why}")
+def outcome_unknown(owner: str, method: ThriftMethod, values: Sequence[Any], why: str) -> OutcomeUnknown:
+    """The error of a write that went to a tablet server and was not answered. PutsUnknown for puts alone."""
+    error = OutcomeUnknown(f"tablet server {owner} gave no answer to {method.name}, which may have been done: {why}")
+    return of_puts(error) if _has_only_puts(method.name, values) else error
+
+
+def _has_only_puts(name: str, values: Sequence[Any]) -> bool:
+    if name in _BATCHES:
+        # A batch of three is a row's put, made quickly (codec.fast_puts).
+        return all(len(batch) != 2 or _are_puts(batch[1]) for batch in values[1])
+    return name in _MUTATIONS and _are_puts(values[2])
+
+
+def _are_puts(mutations: Sequence[Mutation] | None) -> bool:
+    return not any(mutation[0] for mutation in mutations or ())
 
 
 @switches

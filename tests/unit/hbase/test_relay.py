@@ -9,11 +9,14 @@ import pytest
 
 from hbtable.errors import OutcomeUnknown, Unavailable
 from hbtable.hbase.connection import GatewayConnection
+from hbtable.hbase.errors import declared
 from hbtable.hbase.relays.links import EXCHANGE, GREETING_BYTES, Greeting
 from hbtable.hbase.relays.relay import NOT_MINE, RELAYED, Relay
 from hbtable.metrics.registry import Registry
 from hbtable.model.ranges import RowRange
 
+DELETE = [(True, b"f:a", None, True)]
+PUT = [(False, b"f:a", b"v", True)]
 TABLET = SimpleNamespace(owner="other", range=RowRange(b"a", b"m"))
 
 
@@ -55,8 +58,10 @@ def framed(message: bytes) -> bytes:
     return struct.pack(">I", len(message)) + message
 
 
-def ask(peer: Peer | None, name: str, row: object, mine: str = "me", whole: bytes | None = b"call") -> Any:
-    """(answer, the table)"""
+def ask(
+    peer: Peer | None, name: str, row: object, mine: str = "me", whole: bytes | None = b"call", mutations: Any = DELETE
+) -> Any:
+    """(answer, the table). `row`: or the batches of rows."""
     table = Table()
 
     def connect(owner: str) -> Any:
@@ -66,7 +71,7 @@ def ask(peer: Peer | None, name: str, row: object, mine: str = "me", whole: byte
 
     relay = Relay(mine, lambda name: table, connect, Registry())
     method: Any = SimpleNamespace(name=name)
-    return relay.ask(method, [b"t", row], SimpleNamespace(whole=lambda: whole)), table
+    return relay.ask(method, [b"t", row, mutations], SimpleNamespace(whole=lambda: whole)), table
 
 
 def test_the_call_goes_on_as_it_came_and_so_does_the_answer() -> None:
@@ -127,7 +132,25 @@ def test_without_an_answer_a_read_is_done_again_and_a_write_is_not(pieces: list[
         with pytest.raises(OutcomeUnknown, match=f"gave no answer to {name}, which may have been done"):
             ask(Peer(list(pieces)), name, b"b")
     with pytest.raises(OutcomeUnknown):
-        ask(Peer(list(pieces)), "mutateRows", [(b"b", [])])
+        ask(Peer(list(pieces)), "mutateRows", [(b"b", DELETE)])
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "mutations", "again"),
+    [
+        ("mutateRow", b"b", PUT, True),
+        ("mutateRowTs", b"b", PUT, True),
+        ("mutateRow", b"b", PUT + DELETE, False),
+        ("mutateRows", [(b"b", PUT), (b"c", b"f:a", b"v")], None, True),
+        ("mutateRowsTs", [(b"b", PUT), (b"c", DELETE)], None, False),
+        ("deleteAllRow", b"b", None, False),
+        ("atomicIncrement", b"b", b"f:a", False),
+    ],
+)
+def test_puts_alone_may_be_sent_again(name: str, row: object, mutations: Any, again: bool) -> None:
+    with pytest.raises(OutcomeUnknown) as failed:
+        ask(Peer([]), name, row, mutations=mutations)
+    assert declared(failed.value, {"io": 1}).can_retry == again
 
 
 @pytest.mark.parametrize("leave", [lambda one: one.turn_out(1), lambda one: one.close()], ids=["turned out", "drained"])
