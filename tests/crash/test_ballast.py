@@ -203,7 +203,8 @@ def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(s
     machine.power_loss(still_full=True).run(after)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 7))
 def test_a_server_that_dies_again_and_again_on_a_full_disk_still_starts(seed: int) -> None:
     """Each start writes a little: what was kept back lasts for many."""
     machine = Machine(seed)

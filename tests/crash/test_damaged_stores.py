@@ -191,6 +191,7 @@ def test_damaged_metadata_closes_what_it_named_and_no_more(
         assert rows == 180 or all(path in message and "hbtable repair" in message for message in messages)
 
 
+@pytest.mark.slow
 def test_tables_whose_rows_of_metadata_are_sound_are_served_beside_a_damaged_block_of_it() -> None:
     """METADATA of many blocks."""
     runtime = SimulatedRuntime(1)
@@ -320,6 +321,7 @@ def the_log(disk: MemoryDisk) -> bytearray:
     return disk.files[path].content
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_log_closes_one_tablet_at_most(killed: MemoryDisk) -> None:
     length = len(the_log(killed))
     outcomes = []

@@ -7,6 +7,7 @@ exact timestamp.
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def test_any_schedule_with_all_kinds_of_markers_and_ages(history, family_rules, 
     compacting_changes_no_read(history, family_rules, cuts, steps, nows)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     histories(RANGE_KIND, st.none()),
@@ -113,6 +115,7 @@ def test_any_schedule_with_limited_versions(history, family_rules, cuts, steps, 
     compacting_changes_no_read(history, family_rules, cuts, steps, nows)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.tuples(ROWS, FAMILIES, QUALIFIERS, st.just(PUT), TIMES, TTLS), max_size=30, unique_by=lambda o: o[:5]),

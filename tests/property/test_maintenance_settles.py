@@ -6,6 +6,7 @@ from typing import Final
 from unittest.mock import patch
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
 from hbtable.master.tables.family_identities import identified
@@ -80,6 +81,7 @@ def settle(tablet: Tablet) -> None:
     raise AssertionError(f"{files} SSTables, and after {files + 2} compactions: {tablet.needs_compaction()}")
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_maintenance_ends_and_changes_no_answer(steps: list[tuple[str, int, int]]) -> None:

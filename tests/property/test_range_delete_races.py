@@ -25,6 +25,7 @@ ENOUGH = 100
 """Seeds within which a bug must be found: it takes five at most."""
 
 
+@pytest.mark.slow
 def test_every_row_has_an_order() -> None:
     for seed in range(SEEDS):
         assert not violations(seed), seed

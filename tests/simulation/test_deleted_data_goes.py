@@ -65,7 +65,7 @@ def carry_out(how, cluster):
 ROWS_LEFT = {"overwritten": 2001, "expired": 0}
 
 
-@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize("flushed", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "how", ["deleted", "column", "version", "overwritten", "expired", "range", "family", "dropped"]
 )

@@ -83,7 +83,7 @@ BETWEEN: Final[dict[str, Body]] = {
 }
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("families", [ALONE, TOGETHER], ids=["alone", "together"])
 @pytest.mark.parametrize("before", BETWEEN)
 @pytest.mark.parametrize("after", BETWEEN)

@@ -53,6 +53,7 @@ def test_a_flush_frees_its_memtable_in_parts(bench: Bench, taken: list[int]) -> 
     bench.run(main)
 
 
+@pytest.mark.slow
 def test_a_scan_that_began_before_the_flush_reads_on(bench: Bench, taken: list[int]) -> None:
     """Its snapshot holds the memtable while it pauses between two lists."""
 

@@ -27,6 +27,7 @@ def test_one_order_explains_every_answer_with_seeds_that_no_run_has_seen() -> No
         assert not violations(seed), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "wrong"),
     [
