@@ -32,6 +32,8 @@ from hbtable.fs.folder_identity import check_same, id_at, id_of, lost
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
 
 _LOG: Final = logging.getLogger(__name__)
+OPENED: Final = "hbtable.open()"
+"""In the address of who has a folder open inside a program of its own, and not in a server."""
 _USERS: Final = ("users", "users.lock", "users.new")
 _MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED, *_USERS))
 """Files of a folder that nobody used yet: a new disk's, the traces of a start that crashed, those of `hbtable user`,
@@ -320,9 +322,9 @@ def _lock(root: str, lock: int | None, descriptor: int, kind: int) -> None:
                 f"the data folder {root} is in use by somebody who only reads it, with hbtable check or "
                 "hbtable.open(..., read_only=True): end that first"
             ) from error
-        raise AlreadyExists(
-            f"the data folder {root} is in use by {_holder(lock, descriptor)}: stop it, or connect to it"
-        ) from error
+        holder = _holder(lock, descriptor)
+        way_out = "share it as docs/manual/programs.md says" if OPENED in holder else "connect to it"
+        raise AlreadyExists(f"the data folder {root} is in use by {holder}: stop it, or {way_out}") from error
 
 
 def _is_shared(lock: int | None, descriptor: int) -> bool:

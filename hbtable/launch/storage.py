@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from hbtable.errors import InvalidRequest
-from hbtable.fs.data_folder import DataFolder, FolderForReading
+from hbtable.fs.data_folder import OPENED, DataFolder, FolderForReading
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
@@ -76,7 +76,7 @@ class _Folder(_OnDisk):
     outlives = True
 
     def __init__(self, path: str) -> None:
-        folder = DataFolder.open(path, "hbtable.open(), no port")
+        folder = DataFolder.open(path, f"{OPENED}, no port")
         try:
             self._marks = MarksFile(path)
             self._held = folder

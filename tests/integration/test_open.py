@@ -176,6 +176,9 @@ def test_an_error_inside_the_block_closes_too(tmp_path: Path) -> None:
         assert database.tables() == [b"t"]
 
 
+PAGE = "docs/manual/programs.md"
+
+
 def test_a_second_open_says_who_holds_the_folder(tmp_path: Path) -> None:
     path = str(tmp_path / "data")
     with hbtable.open(path):
@@ -185,6 +188,8 @@ def test_a_second_open_says_who_holds_the_folder(tmp_path: Path) -> None:
         done = run_python(program, str(tmp_path))
         assert f"is in use by process {os.getpid()}" in done.stdout, done.stderr
         assert path in done.stdout
+        assert done.stdout.endswith(f": stop it, or share it as {PAGE} says\n")
+        assert Path(__file__).parents[2].joinpath(PAGE).is_file()
     threads = set(threading.enumerate())
     with pytest.raises(hbtable.HbtableError, match="no hbtable data folder"):
         hbtable.open(str(tmp_path))  # it holds program.py
@@ -342,6 +347,7 @@ db.close()
     assert done.returncode == 0, done.stderr
     message, rows, lock = done.stdout.splitlines()
     assert "forked" in message
+    assert PAGE in message
     assert (rows, lock) == ("[b'parent']", "True")
 
 

@@ -119,7 +119,10 @@ class Portal:
         if get_ident() == self._thread.ident:
             return call.here()
         if os.getpid() != self._process:
-            raise InvalidRequest("this was opened before the process forked, and does not live here: open it again")
+            raise InvalidRequest(
+                "this was opened before the process forked, and does not live here: open it after the fork, in one "
+                "process alone; docs/manual/programs.md says how several share it"
+            )
         if sys.is_finalizing():  # the hub's thread does not run any more, and would never answer
             raise Unavailable("this is closed: the program ends")
         self._submit(call)
