@@ -2,9 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +161,39 @@ def test_calls_that_a_stopped_process_never_read_are_carried_out_when_it_is_kill
     for name in TABLES:
         assert connection.table(name).counter_get(b"row", b"f:n") in (1, 2)
     connection.close()
+
+
+def test_a_limit_of_a_table_holds_through_the_doors_of_all_processes(server: ServerProcess) -> None:
+    connections = [linked_client(server) for _ in range(2)]
+    shell(server, "set_quota TYPE => THROTTLE, TABLE => 'first', LIMIT => '1req/hour'")
+
+    def throttled(connection: happybase.Connection) -> bool:
+        try:
+            connection.table("first").row(b"row")
+        except Exception as error:  # thriftpy2's IOError is generated
+            return "RpcThrottlingException" in str(error)
+        return False
+
+    def served(connection: happybase.Connection) -> bool:
+        return not throttled(connection)
+
+    for connection in connections:
+        eventually(partial(throttled, connection), SOON_SECONDS, "the limit to be in force")
+        assert throttled(connection)
+        for name in TABLES[1:]:
+            assert connection.table(name).row(b"row") == {}
+    shell(server, "set_quota TYPE => THROTTLE, TABLE => 'first', LIMIT => NONE")
+    for connection in connections:
+        eventually(partial(served, connection), SOON_SECONDS, "the limit to be lifted")
+        connection.close()
+
+
+def shell(server: ServerProcess, command: str) -> None:
+    url = f"127.0.0.1:{server.port}"
+    done = subprocess.run(
+        [sys.executable, "-m", "hbtable", "shell", "-n", "--url", url, "-e", command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
