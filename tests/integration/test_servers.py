@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from thriftpy2.transport import TSSLSocket
 
 import hbtable
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -194,6 +196,23 @@ def test_processes_that_had_no_descriptor_left_take_connections_again(server: Se
     connection = server.connect()
     assert rows(connection) == {name: [b"a"] for name in TABLES}
     connection.close()
+
+
+def test_the_launchers_metrics_are_those_of_the_master(tmp_path: Path) -> None:
+    port = free_ports(3)
+    server = ServerProcess(tmp_path / "data", [f"server.http_port={port}"])
+    server.arguments = ["--servers", "2"]
+
+    def metrics(of: int) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{of}/metrics", timeout=SOON_SECONDS) as page:
+            return str(page.read().decode())
+
+    with server:
+        eventually(lambda: "hbtable_is_master 1" in metrics(port), SOON_SECONDS, "the launcher to be the master")
+        assert "hbtable_rpc_connections" not in metrics(port)
+        for of in (port + 1, port + 2):
+            assert "hbtable_is_master" not in metrics(of)
+            assert "hbtable_rpc_connections" in metrics(of)
 
 
 def test_a_count_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ class Launcher:
             registry=registry,
             normalizer_options=normalizer_options(configuration),
         )
+        registry.gauge("hbtable_is_master", "1 while this is the master.", lambda: float(master.acting))
         master.acquire(address_of(LAUNCHER))
         local.register_master(master.calls)
         self._rpc = RpcServer(runtime, local, self._listen_to_roles)
