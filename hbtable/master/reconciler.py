@@ -251,8 +251,8 @@ class Reconciler:
     def _carry_out(self, actions: list[Action], reports: ServerReports, schema: TableSchema) -> Decision:
         """Places what can be placed now: it waits for no log, and for no load that hangs."""
         slow = self._placement.slow_loads
-        loading = [action for action in actions if slow.is_left(action.record.tablet_id)]
-        wanted = [action for action in actions if not slow.is_left(action.record.tablet_id)]
+        loading = [action for action in actions if slow.is_left(action.record.tablet_id, reports.living)]
+        wanted = [action for action in actions if not slow.is_left(action.record.tablet_id, reports.living)]
         logs = self._recover([action.record for action in wanted], reports)
         if schema is layout.SCHEMA:
             self._tending.await_ended(logs, _LOG_SECONDS)  # nothing else can be done meanwhile

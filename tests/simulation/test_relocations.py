@@ -162,3 +162,31 @@ def test_status_says_that_tablets_could_not_be_moved(machine):
         cluster.until(lambda: not rests(), 40)
 
     cluster.runtime.run(body)
+
+
+def test_a_tablet_that_a_dead_server_was_to_give_up_does_not_wait_for_its_answer(machine):
+    """A frozen server answers nothing, and closes no connection."""
+    cluster = CountedCluster(31, machine.options)
+    waker = cluster.runtime.event()
+    asked = []
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.runtime.sleep(20)
+        metadata = {record.owner for record in cluster.client.catalog.tablet_rows(0)}
+        transport, stuck = cluster.transport, max(set(cluster.servers) - metadata)
+        hangs = Hangs(transport.tablet_admin(stuck), waker, asked)
+        transport.register_server(stuck, transport.tablet_service(stuck), hangs)
+        cluster.start_server()
+        cluster.until(lambda: asked, 30)
+        cluster.kill_server(stuck)
+        took = cluster.until(lambda: sum(cluster.tablets()) == 32, 100)
+        assert took < 15
+        assert machine.contents(cluster) == machine.expected(range(300))
+        waker.set()
+        cluster.runtime.sleep(10)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)

@@ -95,7 +95,7 @@ class Relocations(BackgroundWork):
 
     def _may_move(self, move: Move, names: Mapping[int, bytes]) -> bool:
         name = names.get(move.record.table_id)
-        left = self._placement.slow_loads.is_left(move.record.tablet_id)
+        left = self._placement.slow_loads.is_left(move.record.tablet_id, {move.record.owner, move.target})
         return name is not None and not left and not self._is_busy(name)
 
     @switches

@@ -1,14 +1,15 @@
 """Loads, and unloads of tablets that move, for which nobody waits any more: the server has not answered for a while,
 and may yet.
 
-While one of them is under way the master asks nobody else to load that tablet, and goes on with all others. It ends as
-every call ends: with an answer, with the death of the server, or after `rpc.load_seconds` or `rpc.order_seconds`.
+While one of them is under way, and its server lives, the master asks nobody else to load that tablet, and goes on with
+all others. For a dead server nothing waits: a frozen one answers nothing, and closes no connection. Each ends as every
+call ends: with an answer, with the death of the server, or after `rpc.load_seconds` or `rpc.order_seconds`.
 
 The lock of the table is free meanwhile. That is as after a call that timed out: the server may carry a load out late,
 and whoever takes the tablet from it ends that load first (tabletserver.online_tablets).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import copy_context
 from typing import Final, final
 
@@ -33,13 +34,15 @@ class SlowLoads:
         self._runtime = runtime
         self.on_end: Callable[[], None] = lambda: None
         """Called when one ends that was left, as its table is to be looked at; must not switch."""
-        self._left: dict[int, tuple[TabletRecord, Task]] = {}
+        self._left: dict[tuple[int, str], Task] = {}
+        """By tablet and server."""
         self._failure: BaseException | None = None
 
     @switches
     def run(self, record: TabletRecord, load: Callable[[], None]) -> None:
         """Returns when it is done. Its errors; Unavailable when it takes so long that it is left."""
         failed: list[BaseException] = []
+        key = record.tablet_id, record.owner
 
         def work() -> None:
             try:
@@ -47,13 +50,14 @@ class SlowLoads:
             except HbtableError as error:
                 failed.append(error)
             finally:
-                if self._left.pop(record.tablet_id, None) is not None:
+                if key in self._left and self._left[key] is task:
+                    del self._left[key]
                     self._note(failed)
                     self.on_end()
 
         task = spawn_counted(self._runtime, copy_context().run, work, name="load")
         if not task.join(WAIT_SECONDS if len(self._left) < _MOST else None):
-            self._left[record.tablet_id] = record, task
+            self._left[key] = task
             raise Unavailable(f"{record.owner} has been at it for {WAIT_SECONDS:g} s, and goes on")
         if error := failed[0] if failed else task.error:
             raise error
@@ -69,8 +73,9 @@ class SlowLoads:
         if failure is not None:
             raise failure
 
-    def is_left(self, tablet_id: int) -> bool:
-        return tablet_id in self._left
+    def is_left(self, tablet_id: int, living: Collection[str]) -> bool:
+        """Whether one of these servers may be at it."""
+        return any(left == tablet_id and server in living for left, server in self._left)
 
     def any(self) -> bool:
         return bool(self._left)
@@ -78,5 +83,5 @@ class SlowLoads:
     @switches
     def finish(self) -> None:
         """None is under way on return."""
-        for _, task in list(self._left.values()):
+        for task in list(self._left.values()):
             task.join()

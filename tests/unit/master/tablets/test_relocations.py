@@ -59,7 +59,7 @@ class World:
     def end(self) -> None:
         self.ended += 1
 
-    def is_left(self, tablet_id: int) -> bool:
+    def is_left(self, tablet_id: int, living: Any) -> bool:
         return False
 
     def read_table(self, name: bytes) -> TableRecord:

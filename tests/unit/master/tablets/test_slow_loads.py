@@ -41,13 +41,14 @@ def test_one_that_takes_long_is_left_until_it_ends_and_its_table_is_looked_at_th
         with pytest.raises(Unavailable, match=r"server has been at it for 5 s"):
             loads.run(record(1), released.wait)
         loads.run(record(2), lambda: None)
-        assert loads.is_left(1)
-        assert not loads.is_left(2)
+        assert loads.is_left(1, ["other", "server"])
+        assert not loads.is_left(1, ["other"]), "a dead server is not waited for"
+        assert not loads.is_left(2, ["server"])
         assert ended == []
         released.set()
         loads.finish()
         assert ended == [False]
-        assert not loads.is_left(1)
+        assert not loads.is_left(1, ["server"])
 
     in_simulation(body)
 
