@@ -9,7 +9,8 @@ import pytest
 
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.runtime.gevent_runtime import GeventRuntime

@@ -6,7 +6,8 @@ import pytest
 
 from hbtable.lockservice.interface import LockService
 from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403
 from tests.harness.lockservice_promises import Adapter

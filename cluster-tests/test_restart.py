@@ -13,7 +13,8 @@ from Hbase_thrift import TScan
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.lockservice.paths import LOCK_SUFFIX
 from hbtable.lockservice.paths import SERVERS as SERVERS_FOLDER
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.real_servers import (

@@ -14,7 +14,8 @@ from kazoo.security import OPEN_ACL_UNSAFE
 
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put

@@ -13,7 +13,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from hbtable.errors import LockLost, OutcomeUnknown, Unavailable
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.wire import close_session, parse_hosts
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import ZooKeeperServer

@@ -4,7 +4,8 @@ import os
 import sys
 
 from hbtable.launch.roles.session_pipe import hand_over
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
 

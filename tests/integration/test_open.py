@@ -361,6 +361,14 @@ def test_a_forgotten_close_is_no_disaster(tmp_path: Path) -> None:
         assert database.table("t").row(b"r") == {b"f:a": b"1"}
 
 
+@pytest.mark.parametrize("module", ["serve", "servers.launcher", "servers.server_process"])
+def test_a_server_without_zookeeper_and_hdfs_loads_no_client_of_theirs(tmp_path: Path, module: str) -> None:
+    """They take 4 and 9 MB, of the 60 MB that an idle server may have."""
+    text = f"import sys, hbtable.launch.{module}\nassert not {{'kazoo', 'requests', 'hdfs'}} & set(sys.modules)\n"
+    done = program_result(tmp_path, text)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_program_stays_unpatched_and_importing_is_cheap(tmp_path: Path) -> None:
     done = program_result(
         tmp_path,

@@ -15,8 +15,8 @@ from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.configuration import Configuration, Defaults, load
 from hbtable.launch.config.example_configuration import example
 from hbtable.launch.config.sections import ROLE_SECTIONS, SERVER_ALONE, within_memory
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.nodes import check_root
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.wire import parse_hosts
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions

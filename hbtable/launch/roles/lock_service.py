@@ -8,7 +8,8 @@ from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.interface import Runtime
 
 _LARGEST_BYTES: Final = 1 << 16

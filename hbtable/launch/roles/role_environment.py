@@ -27,7 +27,8 @@ from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
 from hbtable.launch.roles.surroundings import warn_of_surroundings
 from hbtable.launch.roles.watchdog import Watchdog
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperSession
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport

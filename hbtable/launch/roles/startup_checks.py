@@ -5,16 +5,18 @@ Everything is tried before anything is recovered, so that a mistake shows within
 
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import parse_address
 from hbtable.fs.probing import probe
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.sockets import listen
 from hbtable.switches import switches
+
+if TYPE_CHECKING:  # its client takes 4 MB of a server's memory that has no ZooKeeper
+    from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
 
 _CONNECT_SECONDS: Final = 10.0
 """A NameNode that has just started takes seconds for its first web page."""
@@ -111,8 +113,8 @@ def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
 
 @switches
 def open_session(
-    service: ZooKeeperLockService, name: str, hosts: str, check: Callable[[float], object] = lambda seconds: None
-) -> ZooKeeperSession:
+    service: "ZooKeeperLockService", name: str, hosts: str, check: Callable[[float], object] = lambda seconds: None
+) -> "ZooKeeperSession":
     """*Switches.* `check` may refuse the length of the session that was granted, with InvalidConfiguration."""
     try:
         return service.open_session(name, check)

@@ -11,10 +11,9 @@ Invariants: every call ends by its deadline, plus one turn of the hub; a call ho
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from hbtable.errors import FileNotFound, InvalidConfiguration, OutcomeUnknown, Unavailable
+from hbtable.errors import FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.files import check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.lease import Lease
@@ -23,6 +22,7 @@ from hbtable.lockservice.zookeeper.access import NodeAccess, protect
 from hbtable.lockservice.zookeeper.changes import Changes, Target, read
 from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
 from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.watches import Watches
 from hbtable.lockservice.zookeeper.wire import Credentials, Granted
 from hbtable.runtime.interface import Runtime
@@ -33,32 +33,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _THREADS: Final = "lock-service"
-_LARGEST_MARGIN: Final = 0.5
-"""With more, little would be left of a session between two confirmations."""
-
-
-@dataclass(frozen=True, slots=True)
-class ZooKeeperOptions:
-    """One process's session."""
-
-    session_seconds: float = 10.0
-    """After so long without a sign of life the service frees this process's locks. Longer: a dead process is noticed
-    later; shorter: a stalled one loses its locks sooner. A role does not start when ZooKeeper grants another length;
-    its limits are 2 and 20 of its ticks, as a rule 4 s and 40 s."""
-    margin_share: float = 0.15
-    """The share of a session by which this process stops trusting it before the service ends it. Larger: more room for
-    clocks that differ and for the half tick by which followers tell the leader late; less time to reconnect in."""
-    call_seconds: float = 4.0
-    """After so long without an answer a call fails. Longer: it rides out a slower change of leaders; while the service
-    is away its callers wait longer."""
-
-    def __post_init__(self) -> None:
-        if self.session_seconds <= 0 or self.call_seconds <= 0:
-            raise InvalidConfiguration("session_seconds and call_seconds are above 0")
-        if not 0 <= self.margin_share <= _LARGEST_MARGIN:
-            raise InvalidConfiguration(
-                f"margin_share is {self.margin_share:g}; it is a share of the session, from 0 to {_LARGEST_MARGIN}"
-            )
 
 
 @final

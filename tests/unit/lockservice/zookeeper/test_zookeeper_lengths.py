@@ -4,7 +4,8 @@ import pytest
 
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.lockservice.zookeeper import lock_service, wire
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
+from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.wire import Credentials, Granted
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
