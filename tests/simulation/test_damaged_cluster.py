@@ -28,6 +28,7 @@ ENOUGH = 150
 LIKELY = {
     "flushed root": 46,
     "new counters": 36,
+    "no mark": 76,
 }
 """The seed by which a bug was found last that is not found soon: it is tried first."""
 
