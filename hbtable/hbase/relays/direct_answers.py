@@ -48,8 +48,8 @@ class DirectStream:
         self._link.settimeout(seconds)
 
     def close(self) -> None:
-        self._link.close()
         self._client.close()
+        self._link.close()  # last: it tells the other side that this one has not got the client's connection any more
 
     def take(self, relay: Relay, method: ThriftMethod, values: Sequence[object], source: Message) -> None:
         """A call is about to be carried out. Does not switch."""

@@ -16,6 +16,7 @@ The other process may end meanwhile. Then the page says how far it came:
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from socket import SHUT_WR
 from typing import Final, NamedTuple, Protocol, final
 
 from hbtable.errors import HbtableError, Overloaded
@@ -37,6 +38,7 @@ _MOST_LINKS: Final = 500
 _LOOKS: Final = 20
 """At once, for an answer that a client did not wait for."""
 _LOOK_SECONDS: Final = 0.002
+_CLOSE_SECONDS: Final = 1.0
 
 PassOn = Callable[[ThriftMethod, int, list[object]], bool]
 """DirectCalls.pass_on."""
@@ -102,6 +104,7 @@ class DirectCalls:
         self._links: dict[str, Link] = {}
         self._asked: dict[str, int] = {}
         self._closed = False
+        self._unlinked = runtime.event()
 
     @property
     def awaits(self) -> bool:
@@ -150,9 +153,17 @@ class DirectCalls:
         """As Relay.ask, for a call that pass_on() has just left here."""
         return None if self._found is None else self._relay.exchange(self._found, method, values, source)
 
+    @switches
     def close(self) -> None:
-        """Calls that were passed on are answered all the same. Idempotent."""
+        """Calls that were passed on are answered all the same. Idempotent. On return the other processes have closed
+        the client's connection, unless they take long: closed here before, it makes this process's epoll begin anew
+        with all connections."""
         self._closed = True
+        if self._links:
+            for link in self._links.values():
+                with suppress(OSError):
+                    link.socket.shutdown(SHUT_WR)
+            self._unlinked.wait(_CLOSE_SECONDS)
         for link in list(self._links.values()):
             self._drop(link)
 
@@ -201,6 +212,8 @@ class DirectCalls:
             del self._links[link.owner]
             self._relay.direct_links -= 1
             link.socket.close()
+            if self._closed and not self._links:
+                self._unlinked.set()
 
     @switches
     def _watch(self, link: Link) -> None:

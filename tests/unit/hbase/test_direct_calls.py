@@ -107,11 +107,11 @@ class Asking:
 def asking() -> Iterator[Asking]:
     asking = Asking()
     yield asking
+    for other in [*asking.links, *asking.others]:
+        other.close()
     asking.calls.close()
     asking.stream.close()
     asking.client_end.close()
-    for other in [*asking.links, *asking.others]:
-        other.close()
 
 
 def numbers(stream: DirectStream) -> memoryview:
@@ -158,7 +158,11 @@ def test_a_link_is_made_for_clients_that_stay_and_where_it_can_be(asking: Asking
     asking.relay.direct_links = 1 << 20
     assert [asking.pass_on() for _ in range(20)] == [False] * 20
     asking.relay.direct_links = 1
-    asking.calls.close()
+    closing = asking.runtime.spawn(asking.calls.close)
+    asking.runtime.sleep(0)
+    assert asking.relay.direct_links == 1, "the client's connection is open there"
+    asking.links[0].close()
+    assert closing.join(SOON_SECONDS)
     assert asking.relay.direct_links == 0
 
 
