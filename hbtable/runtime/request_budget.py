@@ -107,8 +107,9 @@ class RequestBudget:
         self._memory.grow(self._reservation(self._memory), size_bytes, at_once, is_first)
 
     def adopt(self, size_bytes: int) -> None:
-        """The request holds so many bytes that were counted as another's until now. Does not wait."""
-        if self._memory is not None:
+        """The request holds so many bytes that were counted as another's until now; less than HELD_AT_ONCE count
+        nothing. Does not wait."""
+        if self._memory is not None and size_bytes >= HELD_AT_ONCE:
             self._memory.collect(self._reservation(self._memory), size_bytes)
 
     def _reservation(self, memory: MemoryBudget) -> MemoryReservation:

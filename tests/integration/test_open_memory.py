@@ -1,5 +1,6 @@
 """hbtable.open(":memory:"): a database without a folder."""
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,26 @@ def test_a_closed_one_keeps_no_object() -> None:
             database.create_table("t", ["f"]).put(b"r", ROW)
 
     check_keeps_none(opened)
+
+
+def test_reads_and_writes_leave_nothing_for_the_cycle_collector() -> None:
+    """It runs beside all requests, and what waits for it is memory."""
+    with hbtable.open(":memory:") as database:
+        table = database.create_table("t", {"f": {}})
+
+        def work() -> None:
+            for number in range(200):
+                table.put(b"%03d" % number, {b"f:q": b"v"})
+                table.row(b"%03d" % number)
+                table.counter_inc(b"%03d" % number, b"f:c")
+                list(table.scan(row_prefix=b"%03d" % number))
+                list(table.scan(row_prefix=b"%03d" % number, filter="KeyOnlyFilter()"))
+
+        work()
+        gc.collect()
+        gc.disable()
+        try:
+            work()
+            assert gc.collect() < 200
+        finally:
+            gc.enable()

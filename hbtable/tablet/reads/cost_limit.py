@@ -42,6 +42,12 @@ class CostLimit:
         """The one that is being read, for `place`."""
         self.place: Callable[[], str] = self._at_row
 
+    def end(self) -> None:
+        """The read is over. Of its page nothing is held any more: that leads back here, and such a circle would stay
+        until the collector comes."""
+        self.budget.clear()
+        self.place = _nowhere
+
     def worked(self, seconds: float) -> None:
         """CostExceeded."""
         budget, options = self.budget, self._options
@@ -89,6 +95,10 @@ class CostLimit:
         )
 
 
+def _nowhere() -> str:
+    return "behind its end"
+
+
 def paced_request(environment: Environment) -> tuple[CostLimit, Pacer]:
     """Of the request that the calling task works on, for a read that may be long."""
     options = environment.options
@@ -97,7 +107,7 @@ def paced_request(environment: Environment) -> tuple[CostLimit, Pacer]:
 
 
 def cost_of_page(environment: Environment) -> CostLimit:
-    """Of one page of a scan alone; its budget is to be cleared at the end."""
+    """Of one page of a scan alone; it is to be told the end()."""
     budget = current_budget()
     mine = RequestBudget() if budget is None else budget.part()
     return CostLimit(environment.options, mine, environment.runtime.clock_seconds)

@@ -163,7 +163,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         cost.budget.hand_over()
         return found
     finally:
-        cost.budget.clear()
+        cost.end()
 
 
 @switches
