@@ -11,7 +11,7 @@ import getpass
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.fs.blocking_calls import ThreadCalls
@@ -26,6 +26,9 @@ from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.options import KERBEROS, WebHdfsOptions
 from hbtable.fs.webhdfs.requests import Http
 from hbtable.runtime.interface import Runtime
+
+if TYPE_CHECKING:
+    from hbtable.fs.webhdfs.package import PackageSession
 
 _DEFAULT_FOLDER: Final = "/hbtable"
 _LARGEST_PORT: Final = 65535
@@ -85,8 +88,7 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     if not parts.scheme:
         return LocalFileSystem(parts.folder, runtime)
     if parts.scheme == "webhdfs":
-        tickets = WebTickets("webhdfs.sign_in") if options.webhdfs.sign_in == KERBEROS else None
-        http = HttpConnections(runtime.clock_seconds, tickets)
+        http = _carrier(runtime, options.webhdfs)
         return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=http.close)
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
@@ -135,3 +137,12 @@ def _hadoop_user() -> str:
         return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     except (KeyError, OSError):  # in a container the user may have no name
         return WebHdfsOptions.user
+
+
+def _carrier(runtime: Runtime, options: WebHdfsOptions) -> "HttpConnections | PackageSession":
+    if options.sign_in != KERBEROS:
+        return HttpConnections(runtime.clock_seconds)
+    from hbtable.fs.webhdfs.package import kerberos_session
+
+    WebTickets("webhdfs.sign_in")  # which says at the start that there is no ticket
+    return kerberos_session()

@@ -1,7 +1,8 @@
 """Requests to WebHDFS and its answers, as values: the seam between the adapter and whatever carries its requests.
 
 `Http` carries one request and gives the answer whole; it follows no redirect and repeats nothing. Production has
-http.py (connections kept open); the fake (testing/fake_hdfs/webhdfs.py) answers from memory.
+http.py (connections kept open) and package.py (sessions of the `hdfs` package, for Kerberos); the
+fake (testing/fake_hdfs/webhdfs.py) answers from memory.
 
 It raises NotSent when the server cannot have acted on the request, and NoAnswer when it may have.
 """

@@ -15,6 +15,7 @@ from hbtable.fs.interface import CountsCopies
 from hbtable.fs.kerberos_tickets import NoTicket
 from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_system
 from hbtable.fs.webhdfs.http import HttpConnections
+from hbtable.fs.webhdfs.package import insecure_session
 from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, WebHdfsRequest
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
@@ -85,9 +86,9 @@ def server() -> Iterator[Server]:
     made.close()
 
 
-@pytest.fixture
-def http() -> Iterator[HttpConnections]:
-    carrier = HttpConnections(time.monotonic)
+@pytest.fixture(params=["own", "package"])
+def http(request: pytest.FixtureRequest) -> Iterator[Http]:
+    carrier = HttpConnections(time.monotonic) if request.param == "own" else insecure_session("somebody")
     yield carrier
     carrier.close()
 
@@ -171,6 +172,21 @@ def _answer_and_wait(listener: socket.socket, sent: bytes) -> None:
         connection.sendall(sent)
         while connection.recv(1000):
             pass
+
+
+def test_the_package_signs_in_by_name(server: Server) -> None:
+    session = insecure_session("somebody")
+    server.answers = [EMPTY]
+    session(WebHdfsRequest("GET", server.host, "/a?op=X", seconds=60))
+    assert b"user.name=somebody" in server.requests[0].split(b"\r\n")[0]
+    session.close()
+
+
+def test_a_refused_connection_has_sent_nothing(http: Http) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        nobody = address_of(listener)
+    with pytest.raises(NotSent, match=f"{nobody} cannot be reached"):
+        http(WebHdfsRequest("GET", nobody, "/a?op=X", seconds=60))
 
 
 class Tickets:

@@ -1,0 +1,90 @@
+"""The `hdfs` package's sessions as a carrier of requests: for clusters whose WebHDFS asks for Kerberos.
+
+What the package does well is signing in (SPNEGO, throttled; also delegation tokens), and that is what is used of it.
+Its calls are not: with several NameNodes they repeat any request whose answer is lost, a rename too; without a timeout
+they wait for ever; and paths with #LATEST mean something else (docs/faults.md: the package hdfs).
+"""
+
+from typing import Final, final
+
+import hdfs
+import requests
+from urllib3.exceptions import NewConnectionError
+
+from hbtable.errors import InvalidConfiguration
+from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
+
+_CONNECT_SECONDS: Final = 2.0
+_CONNECTIONS: Final = 16
+_SIGNINGS_AT_ONCE: Final = 8
+_PIECE_BYTES: Final = 1 << 18
+
+
+@final
+class PackageSession:
+    """Callable as webhdfs_requests.Http, from several threads. Owns one session of `requests`."""
+
+    def __init__(self, session: requests.Session) -> None:
+        self._session = session
+        adapter = requests.adapters.HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
+        session.mount("http://", adapter)
+
+    def __call__(self, request: WebHdfsRequest) -> WebHdfsResponse:
+        body = request.body
+        if not isinstance(body, bytes):
+            body.seek(0)
+        try:
+            answer = self._session.request(
+                request.method,
+                f"http://{request.host}{request.target}",
+                data=body or None,
+                headers={"Content-Type": "application/octet-stream"},
+                timeout=(_CONNECT_SECONDS, request.seconds),
+                allow_redirects=False,
+                stream=True,
+            )
+        except requests.exceptions.ConnectTimeout as error:
+            raise NotSent(f"{request.host} cannot be reached: {error}") from error
+        except requests.exceptions.RequestException as error:
+            if _was_refused(error):
+                raise NotSent(f"{request.host} cannot be reached: {type(error).__name__}") from error
+            raise NoAnswer(f"{request.host}: {type(error).__name__}") from error
+        pieces: list[bytes] = []
+        complete = True
+        try:
+            pieces.extend(answer.iter_content(_PIECE_BYTES))
+        except requests.exceptions.RequestException:
+            complete = False  # cut off or silent: the package tells these apart no better
+        finally:
+            answer.close()
+        return WebHdfsResponse(answer.status_code, answer.headers.get("Location", ""), b"".join(pieces), complete)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def insecure_session(user: str) -> PackageSession:
+    """Signs in by name alone, as HttpConnections does."""
+    session = requests.Session()
+    hdfs.InsecureClient("http://unused", user=user, session=session)
+    return PackageSession(session)
+
+
+def kerberos_session() -> PackageSession:
+    """Signs in with the process's Kerberos ticket. InvalidConfiguration without the package for it."""
+    try:
+        from hdfs.ext.kerberos import KerberosClient
+    except ImportError as error:
+        raise InvalidConfiguration(
+            "webhdfs.sign_in needs the package requests-kerberos: pip install 'hbtable[kerberos]', which needs MIT's "
+            "Kerberos (Debian: libkrb5-dev)"
+        ) from error
+    session = requests.Session()
+    KerberosClient("http://unused", max_concurrency=_SIGNINGS_AT_ONCE, session=session)
+    return PackageSession(session)
+
+
+def _was_refused(error: requests.exceptions.RequestException) -> bool:
+    """No connection came about, so that nothing was sent."""
+    cause = error.args[0] if error.args else None
+    return isinstance(getattr(cause, "reason", None), NewConnectionError)
