@@ -211,7 +211,9 @@ class MessageInput:
     @switches
     def discard(self, most: int, seconds: float, goes_on: Callable[[], bool]) -> None:
         """Reads and forgets until the client stops sending, is silent for `seconds`, or nothing `goes_on`. Closing with
-        unread bytes would reset the connection, and the client would never see the answer that tells it why."""
+        unread bytes would reset the connection, and the client would never see the answer that tells it why. What has
+        arrived of the message is forgotten first: others wait for its memory."""
+        self.release()
         self._stream.settimeout(seconds)
         try:
             while most > 0 and goes_on():

@@ -272,6 +272,7 @@ class HttpStream:
         answer = in_thrift(start, as_error(status, why), self._context) if start else None
         self._carrier.settimeout(self._context.stall_seconds)
         self._carrier.sendall(self._refusal(status, why, answer))
+        self._forget_chunks()  # others wait for its memory
         discard(self._carrier, self._context)
 
     @switches

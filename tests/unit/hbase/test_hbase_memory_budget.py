@@ -356,6 +356,21 @@ def test_a_large_message_is_counted_while_it_is_there_and_forgotten_after() -> N
     assert source.data == b""
 
 
+def test_a_refused_message_holds_nothing_while_its_rest_is_thrown_away() -> None:
+    budget = MemoryBudget(1 << 30, lambda seconds: None, lambda: 0.0)
+    source = _input(b"x" * 500_000, 1000, [], budget)
+    assert source.begin()
+    source.take(SMALL_BYTES * 2)
+    held: list[int] = []
+
+    def look() -> bool:
+        held.append(budget.used_bytes)
+        return True
+
+    source.discard(400_000, 1.0, look)
+    assert (len(held), sum(held), source.data) == (400, 0, b"")
+
+
 def test_a_flood_of_warnings_is_a_few_lines_and_a_number(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     log_limiter = LogLimiter(logging.getLogger("clients"), lambda: now[0])

@@ -6,6 +6,9 @@ from typing import Any
 import h11
 import pytest
 
+from hbtable.hbase.transports import http
+from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+
 
 def post(body: bytes, headers: str = "") -> bytes:
     return f"POST /any HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body
@@ -75,6 +78,26 @@ def test_a_large_body_in_chunks_is_counted_and_let_go(gateway: Any, client: Any)
     ((status, _),) = responses(stream.sent, ["POST"])
     assert status == 200
     assert gateway.context.budget.used_bytes == 0
+
+
+def test_a_body_that_is_refused_is_let_go_before_its_rest_is_thrown_away(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    held: list[int] = []
+    arrive = MemoryBudget.arrive
+
+    def arrive_and_look(budget: MemoryBudget, reservation: MemoryReservation, count: int) -> None:
+        arrive(budget, reservation, count)
+        counted.append(budget.used_bytes)
+
+    monkeypatch.setattr(MemoryBudget, "arrive", arrive_and_look)
+    monkeypatch.setattr(http, "discard", lambda stream, context: held.append(context.budget.used_bytes))
+    monkeypatch.setattr(gateway.context, "message_bytes", 100_000)
+    body = chunked(b"x" * 200_000, 10_000)
+    gateway.talk(*(body[first : first + 10_000] for first in range(0, len(body), 10_000)))
+    assert max(counted) > 50_000
+    assert held == [0]
 
 
 def test_chunks_have_the_limit_of_messages(small_gateway: Any) -> None:
