@@ -49,6 +49,7 @@ class DirectStream:
 
     def close(self) -> None:
         self._client.close()
+        self._numbers.leave()
         self._link.close()  # last: it tells the other side that this one has not got the client's connection any more
 
     def take(self, relay: Relay, method: ThriftMethod, values: Sequence[object], source: Message) -> None:
@@ -78,6 +79,9 @@ def accept_link(link: Stream, address: tuple[str, int]) -> tuple[Stream, str] | 
     connection, page = descriptors
     try:
         numbers = SharedNumbers(page)
+    except OSError:
+        os.close(connection)
+        raise
     finally:
         os.close(page)
     return DirectStream(link, shared_connection(connection), numbers), greeting.client

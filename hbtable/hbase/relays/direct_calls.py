@@ -166,6 +166,7 @@ class DirectCalls:
             self._unlinked.wait(_CLOSE_SECONDS)
         for link in list(self._links.values()):
             self._drop(link)
+        self._passed = None  # its link's page costs a descriptor, and a connection refers to itself
 
     @switches
     def _settle(self) -> None:

@@ -72,7 +72,7 @@ class Handover:
         """*Switches.* None: the other side has ended."""
         try:
             message, ancillary, _, _ = self._socket.recvmsg(
-                _MESSAGE_BYTES, standard_socket.CMSG_SPACE(_DESCRIPTOR_BYTES)
+                _MESSAGE_BYTES, standard_socket.CMSG_SPACE(_DESCRIPTOR_BYTES), standard_socket.MSG_CMSG_CLOEXEC
             )
         except OSError:
             return None

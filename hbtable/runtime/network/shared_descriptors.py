@@ -4,6 +4,7 @@ Numbers are read and written in one step each. Who reads a number sees what its 
 came in between, as from this writer, or from somebody whom it told.
 """
 
+import array
 import mmap
 import os
 import socket as standard_socket
@@ -15,6 +16,9 @@ from hbtable.runtime.network.sockets import ServedSocket, Socket
 from hbtable.switches import switches
 
 _PAGE_BYTES: Final = mmap.PAGESIZE
+_DESCRIPTOR_BYTES: Final = array.array("i").itemsize
+_KEPT: Final = 8
+"""Numbers that stay when the page is left."""
 
 
 def send_shared(socket: Socket, message: bytes, descriptors: Sequence[int]) -> None:
@@ -27,10 +31,16 @@ def send_shared(socket: Socket, message: bytes, descriptors: Sequence[int]) -> N
 @switches
 def receive_shared(socket: Socket, size: int, most: int) -> tuple[bytes, list[int]]:
     """(a message of `size` bytes, or b"" when the peer has ended; up to `most` descriptors that came with it and are
-    the caller's now). *Switches.* OSError."""
+    the caller's now). Programs that this process starts do not get them. *Switches.* OSError."""
     socket.recv(1, standard_socket.MSG_PEEK)
+    flags = standard_socket.MSG_DONTWAIT | standard_socket.MSG_CMSG_CLOEXEC
     with _unwaiting(socket) as receiver:
-        message, descriptors, _, _ = standard_socket.recv_fds(receiver, size, most, standard_socket.MSG_DONTWAIT)
+        # Python's own recv_fds looks at no flags.
+        message, ancillary, _, _ = receiver.recvmsg(size, standard_socket.CMSG_LEN(most * _DESCRIPTOR_BYTES), flags)
+    descriptors = array.array("i")
+    for level, kind, data in ancillary:
+        if level == standard_socket.SOL_SOCKET and kind == standard_socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % _DESCRIPTOR_BYTES])
     return message, list(descriptors)
 
 
@@ -41,13 +51,17 @@ def shared_connection(descriptor: int) -> Socket:
 
 @final
 class SharedNumbers:
-    """Numbers in a page of memory, all 0 at first. `descriptor`: of that page, which stays the caller's."""
+    """Numbers in a page of memory, all 0 at first. `descriptor`: of that page, which stays the caller's. The page takes
+    another one until leave(), or until nothing refers to the numbers."""
 
-    __slots__ = ("_memory", "values")
+    __slots__ = ("values",)
 
     def __init__(self, descriptor: int) -> None:
-        self._memory = mmap.mmap(descriptor, _PAGE_BYTES)
-        self.values = memoryview(self._memory).cast("Q")
+        self.values = memoryview(mmap.mmap(descriptor, _PAGE_BYTES)).cast("Q")
+
+    def leave(self) -> None:
+        """The numbers stay as they are, for this process alone. Idempotent."""
+        self.values = memoryview(bytearray(self.values[:_KEPT])).cast("Q")
 
 
 def shared_page() -> int:

@@ -1,8 +1,10 @@
 """A client's calls go to the process that has their rows, which answers; when that ends, each call is accounted for."""
 
+import gc
 import os
 import socket as standard_socket
 from collections.abc import Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +13,13 @@ import pytest
 from hbtable.errors import OutcomeUnknown, Unavailable
 from hbtable.hbase.relays.direct_answers import DirectStream, accept_link
 from hbtable.hbase.relays.direct_calls import DirectCalls
-from hbtable.hbase.relays.links import DONE, SENDING, STRAY, TAKEN
+from hbtable.hbase.relays.links import DIRECT, DONE, SENDING, STRAY, TAKEN, Greeting
 from hbtable.hbase.relays.relay import RELAYED, Relay
 from hbtable.metrics.registry import Registry
 from hbtable.model.ranges import RowRange
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network.handed_sockets import connected, stream_pair
+from hbtable.runtime.network.shared_descriptors import receive_shared, send_shared
 from hbtable.runtime.network.sockets import ServedSocket
 from hbtable.thrift.wire import Malformed
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -270,3 +273,50 @@ def test_a_greeting_without_its_connection_ends_the_link(asking: Asking) -> None
     assert accept_link(link, (RELAYED, 1)) is None
     standard_socket.socket(fileno=ours).close()
     link.close()
+
+
+def _descriptors(name: str) -> int:
+    """Of this process, whose target has this in its name."""
+    found = 0
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found += name in os.readlink(f"/proc/self/fd/{number}")
+    return found
+
+
+def test_programs_that_the_process_starts_get_nobodys_connection(asking: Asking) -> None:
+    ours, theirs = (ServedSocket(connected(one)) for one in stream_pair())
+    send_shared(ours, b"two", [asking.stream.fileno()] * 2)
+    message, descriptors = receive_shared(theirs, 3, 2)
+    assert (message, [os.get_inheritable(one) for one in descriptors]) == (b"two", [False] * 2)
+    for one in descriptors:
+        os.close(one)
+    ours.close()
+    theirs.close()
+
+
+def test_of_links_that_have_ended_no_page_is_left(asking: Asking) -> None:
+    before = _descriptors("memfd:hbtable")
+    gc.disable()  # what refers to itself, as connections do, may stay for long
+    try:
+        other = asking.linked()
+        assert _descriptors("memfd:hbtable") > before
+        other.close()
+        asking.calls.close()
+        eventually(lambda: _descriptors("memfd:hbtable") == before, SOON_SECONDS, "the page to be given back")
+    finally:
+        gc.enable()
+    other.close()
+
+
+def test_a_client_whose_page_cannot_be_had_stays_with_the_process_that_has_it(asking: Asking) -> None:
+    ours, theirs = (ServedSocket(connected(one)) for one in stream_pair())
+    nothing = os.open(os.devnull, os.O_RDWR)
+    send_shared(ours, Greeting(DIRECT, CLIENT).packed(), [asking.stream.fileno(), nothing])
+    os.close(nothing)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError):
+        accept_link(theirs, (RELAYED, 2))
+    assert len(os.listdir("/proc/self/fd")) == before
+    for one in (ours, theirs):
+        one.close()

@@ -46,6 +46,7 @@ def test_messages_arrive_whole_in_order_and_with_their_connections() -> None:
     assert first == (b"first", -1)
     assert second is not None
     assert second.message == b"second"
+    assert not os.get_inheritable(second.descriptor)  # a worker process that begins now would keep it open
     one, other = socket.socket(fileno=second.descriptor), socket.socket(fileno=right)
     one.sendall(b"through")
     assert other.recv(10) == b"through"
