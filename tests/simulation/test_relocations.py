@@ -190,3 +190,25 @@ def test_a_tablet_that_a_dead_server_was_to_give_up_does_not_wait_for_its_answer
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)
+
+
+def test_a_new_server_has_its_share_beside_one_that_was_emptied(machine):
+    """Its operator stops it later, or never."""
+    cluster = CountedCluster(32, machine.options)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        cluster.runtime.sleep(20)
+        metadata = {record.owner for record in cluster.client.catalog.tablet_rows(0)}
+        leaves = max(set(cluster.servers) - metadata)
+        cluster.client.admin.decommission([leaves], True)
+        cluster.until(lambda: min(cluster.tablets()) == 0, 40)
+        cluster.start_server()
+        cluster.until(lambda: sorted(cluster.tablets()) == [0, 10, 11, 11], 40)
+        assert cluster.client.operations.balancer_rests() == ""
+        cluster.asked.clear()
+        cluster.runtime.sleep(60)
+        assert cluster.asked["rows"] <= 200, "the master is at rest"
+
+    cluster.runtime.run(body)

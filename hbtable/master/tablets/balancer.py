@@ -8,7 +8,7 @@ from hbtable.lockservice.paths import BALANCER
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.balancing import Move, is_uneven, plan_moves, why_not_calm
-from hbtable.master.tablets.relocations import Relocations
+from hbtable.master.tablets.relocations import GoesOn, Relocations
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
@@ -56,7 +56,7 @@ class Balancer:
             why = why_not_calm(wanted, reports.loads, reports.silent)
             self.rest(reports, why or "what could move are METADATA's tablets, which stay")
             return "", False
-        begun, waits = self._relocations.begin(moves, names, reports, self._goes_on)
+        begun, waits = self._relocations.begin(moves, names, reports, self._goes_on(reports))
         self.rest(reports, begun if waits else "" if begun else "other operations go on with what could move")
         return begun, waits
 
@@ -79,16 +79,21 @@ class Balancer:
                 return False
             if not moves:
                 break
-            failed = self._relocations.carry_out(moves, names, reports, self._goes_on)
+            failed = self._relocations.carry_out(moves, names, reports, self._goes_on(reports))
             if failed:
                 raise failed[0]
         return True
 
-    @switches
-    def _goes_on(self, reports: ServerReports) -> bool:
-        """Whether a plan that was made a while ago is to be carried on with."""
-        changes = any(load.leaving or load.draining for load in reports.loads.values())
-        return not changes and not reports.silent and self.toggle.is_on()
+    def _goes_on(self, planned: ServerReports) -> GoesOn:
+        """Whether a plan that was made of these reports is to be carried on with: until one more server is to be left,
+        or stops. One that was to be left before may have nothing to give any more, and stay for long."""
+        before = _going(planned)
+
+        @switches
+        def goes_on(reports: ServerReports) -> bool:
+            return _going(reports) <= before and not reports.silent and self.toggle.is_on()
+
+        return goes_on
 
     def _plan(
         self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], reports: ServerReports
@@ -96,3 +101,8 @@ class Balancer:
         names = {table.table_id: table.schema.name for table in tables if table.state is not TableState.DISABLED}
         wanted = [row for row in rows if row.table_id in names]
         return names, plan_moves(wanted, reports.loads, reports.silent, _MOVES_OF_A_PLAN)
+
+
+def _going(reports: ServerReports) -> set[str]:
+    """The servers that are decommissioned and left, or stop."""
+    return {name for name, load in reports.loads.items() if load.leaving or load.draining}
