@@ -44,6 +44,9 @@ class Connection(happybase.Connection):
         others = getattr(self, "_others", {})  # happybase closes what could not be made
         while others:
             others.popitem()[1].close()
+        client = getattr(self, "client", None)
+        if isinstance(client, RoutedClient):
+            client.forget_connections()
 
 
 @final

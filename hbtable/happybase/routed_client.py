@@ -71,6 +71,11 @@ class RoutedClient:
         call: Callable[..., Any] = getattr(self._seed, method)
         return call
 
+    def forget_connections(self) -> None:
+        """Those to other servers were closed: each is made anew when it is needed. Scanners there are gone."""
+        self._others.clear()
+        self._scanners.clear()
+
     # ---------------------------------------------------------------- the ways
 
     def _client(self, table: bytes, row: bytes) -> tuple[Address, Client]:
