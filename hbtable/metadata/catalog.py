@@ -332,16 +332,17 @@ class Catalog:
         if tablet_record.decode(file.data, layout.ROOT_PATH) != expected:
             raise Conflict("the root tablet's record was changed by someone else")
         data = readable.tablet(record)
-        if self._file_system is not None:
-            # Copy first: should the lock service lose its state after the change, no older record may be what is left,
-            # since files that only the newer one names would then be swept as garbage.
-            self._file_system.write_file(ROOT_COPY_PATH, data)
         try:
+            if self._file_system is not None:
+                # Copy first: should the lock service lose its state after the change, no older record may be what is
+                # left, since files that only the newer one names would then be swept as garbage.
+                self._file_system.write_file(ROOT_COPY_PATH, data)
             self._write_root(data, file.version)
         except OutOfSpace:
             raise
         except Unavailable as error:
-            # The copy says it by now, and may be taken over (read_unserved_root): what it names may not be deleted.
+            # The copy may say it by now, and be taken over (read_unserved_root): what it names may not be deleted. So
+            # it may when the file system was away: a rename whose answer was lost may have been made.
             raise OutcomeUnknown(f"the root tablet's record may or may not come to be changed: {error}") from error
 
     @switches

@@ -185,6 +185,23 @@ def test_a_change_of_the_root_that_only_its_copy_has_is_in_doubt(cluster, error,
     assert tablet_record.decode(files.files[ROOT_COPY_PATH]).owner == "s1"
 
 
+@pytest.mark.parametrize(("error", "seen"), [(Unavailable, OutcomeUnknown), (OutOfSpace, OutOfSpace)])
+def test_a_change_of_the_root_that_its_copy_may_have_is_in_doubt(cluster, error, seen):
+    """HDFS has renamed the copy into its place, and answers nothing more while its NameNodes change."""
+
+    class Away(Files):
+        def write_file(self, path, data):
+            super().write_file(path, data)
+            raise error("no NameNode answers")
+
+    files = Away(cluster.session)
+    catalog = Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime), files)
+    root = catalog.read_root()
+    with pytest.raises(seen):
+        catalog.replace_tablet(root, dataclasses.replace(root, owner="s1"))
+    assert tablet_record.decode(files.files[ROOT_COPY_PATH]).owner == "s1"
+
+
 def test_a_new_cluster_begins_with_a_root_once(cluster):
     catalog = Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime))
     with pytest.raises(AlreadyExists):
