@@ -54,8 +54,9 @@ class Routes:
         if known is None or not known.starts:
             return None
         owner = known.owners[max(bisect_right(known.starts, row) - 1, 0)]
-        if owner in self._avoided and owner is not None:
-            left = self._avoided[owner] = self._avoided[owner] - 1
+        left = self._avoided.get(owner) if owner is not None else None
+        if owner is not None and left is not None:
+            left = self._avoided[owner] = left - 1
             if left <= 0:
                 self._avoided.pop(owner, None)
             return None

@@ -44,7 +44,8 @@ GoesOn = Callable[[ServerReports], bool]
 @final
 class Relocations(BackgroundWork):
     """Carries one plan out at a time. `operation` and `is_busy` are those of TableOperations; `check_master` raises
-    when this is not the master; `on_end` is called when a plan has come to its end, and must not switch."""
+    when this is not the master; `on_end` is called when a plan that moved something, or failed, is over, and must not
+    switch."""
 
     def __init__(
         self,
@@ -86,6 +87,8 @@ class Relocations(BackgroundWork):
             return "", False
         if self._runtime.clock_seconds() < self._rest_until:
             return f"waiting: {self._problem}", True
+        if self._placement.slow_loads.are_many():
+            return "waiting: servers that do not answer are asked to load or to give up many tablets already", True
         wanted = [move for move in moves if self._may_move(move, names)]
         if not wanted:
             return "", False
@@ -103,6 +106,7 @@ class Relocations(BackgroundWork):
         self, moves: Sequence[Move], names: Mapping[int, bytes], planned: ServerReports, goes_on: GoesOn
     ) -> None:
         problem: HbtableError | None = None
+        before = self.moved
         try:
             problem = next(iter(self.carry_out(moves, names, planned, goes_on)), None)
         except HbtableError as error:
@@ -110,7 +114,8 @@ class Relocations(BackgroundWork):
             raise
         finally:
             self._plan_ended(problem)
-            self._on_end()
+            if problem is not None or self.moved > before:
+                self._on_end()  # not where nothing came of it: the same plan would be made without a pause
 
     def _plan_ended(self, problem: HbtableError | None) -> None:
         self._failed = self._failed + 1 if problem is not None else 0

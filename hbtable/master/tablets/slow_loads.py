@@ -77,6 +77,10 @@ class SlowLoads:
         """Whether one of these servers may be at it."""
         return any(left == tablet_id and server in living for left, server in self._left)
 
+    def are_many(self) -> bool:
+        """Half of those that may be left, are: the rest is for tablets without a server."""
+        return 2 * len(self._left) >= _MOST
+
     def any(self) -> bool:
         return bool(self._left)
 

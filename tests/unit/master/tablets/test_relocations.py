@@ -33,6 +33,7 @@ class World:
         self.at_once = self.most_at_once = 0
         self.slow_loads = self.metrics = self.moves = self
         self.value = 0
+        self.crowded = False
         self.relocations = Relocations(
             runtime,
             self,
@@ -61,6 +62,9 @@ class World:
 
     def is_left(self, tablet_id: int, living: Any) -> bool:
         return False
+
+    def are_many(self) -> bool:
+        return self.crowded
 
     def read_table(self, name: bytes) -> TableRecord:
         self.meet("METADATA")
@@ -125,7 +129,26 @@ def test_a_plan_ends_when_a_server_came() -> None:
         world.begin()
         world.wait()
         assert not world.relocations.moved
+        assert not world.ended, "the same plan would be made again without a pause"
         assert not world.begin()[1], "nothing failed"
+        world.relocations.stop()
+
+    runtime.run(main)
+
+
+def test_no_plan_begins_while_many_calls_hang() -> None:
+    runtime = SimulatedRuntime(1)
+
+    def main() -> None:
+        world = World(runtime)
+        world.crowded = True
+        message, waits = world.begin()
+        assert waits
+        assert message.startswith("waiting: servers that do not answer")
+        world.crowded = False
+        assert not world.begin()[1]
+        world.wait()
+        assert world.relocations.moved == 40
         world.relocations.stop()
 
     runtime.run(main)
