@@ -179,7 +179,9 @@ class GatewayConnection:
 
     @switches
     def _serve(self, source: MessageInput, wire: Wire, refusal: HbtableError | None) -> None:
+        framed = source.framed
         try:
+            source.count_first()
             if refusal is None:
                 self._calls(source, wire)
             else:
@@ -189,7 +191,7 @@ class GatewayConnection:
             if self._head is None and not isinstance(error, Malformed):
                 self._head = _head_of_refused(source, wire)
             if self._head is not None:
-                self._send(self._refused(self._head, wire.dialect, error), source.framed)
+                self._send(self._refused(self._head, wire.dialect, error), framed)
                 self._discard(source)
 
     def _refused(self, head: Call, dialect: Dialect, error: Malformed | MessageTooLarge | Overloaded) -> bytes:

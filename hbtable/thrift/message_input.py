@@ -90,6 +90,10 @@ class MessageInput:
         self.position = 0
         self.begin: Callable[[], bool] = self._begin_frame if framed else self._begin_unframed
         """Goes on to the next message; False when the client closed between messages. *Switches.*"""
+
+    @switches
+    def count_first(self) -> None:
+        """To be called once, before anything is read: `first` is counted. *Switches.* Overloaded, OSError."""
         if len(self.data) > SMALL_BYTES:
             self._arrive(len(self.data))
 
@@ -134,10 +138,10 @@ class MessageInput:
         self.data = data or self._stream.recv(CHUNK_BYTES)  # or: the client did not wait for our answer to send on
         if not self.data:
             return False
-        if len(self.data) > SMALL_BYTES:
-            self._arrive(len(self.data))
         self._base = 0
         self._elements = 0
+        if len(self.data) > SMALL_BYTES:
+            self._arrive(len(self.data))
         return True
 
     @switches
@@ -147,12 +151,17 @@ class MessageInput:
         rest = self._rest or self._stream.recv(CHUNK_BYTES)
         if not rest:
             return False
-        if len(rest) > SMALL_BYTES:
-            self._arrive(len(rest))
         self._base = 0
         self._elements = 0
         try:
+            if len(rest) > SMALL_BYTES:
+                self._arrive(len(rest))
             rest, end = whole_frame(rest, self.limit_bytes, self._gather)
+        except Overloaded:
+            if not self.data:  # or _gather() has kept it
+                length = int.from_bytes(rest[:4], "big")
+                self.data, self.refused_bytes = rest[4:][:_HEAD_BYTES], max(0, 4 + length - len(rest))
+            raise
         except FrameTooLarge as error:
             self.data = error.have[4:]  # so that the answer can carry the call's name and number
             self.refused_bytes = error.length - len(self.data)
