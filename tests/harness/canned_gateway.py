@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 _CELLS: list[Cell] = [(b"f:a", 7, b"value"), (b"f:b", 2**62, b"x" * 300), (b"f:\xff\x00", 0, b"")]
 _SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f"), b"g": FamilySchema(b"g")})
+_RECORD = TableRecord(16, TableState.ENABLED, _SCHEMA)
 
 
 class _Lock:
@@ -112,6 +113,9 @@ class CannedTable:
 
     def delete_range(self, rows: RowRange, timestamp: int) -> None: ...
 
+    def record(self) -> TableRecord:
+        return _RECORD
+
 
 class CannedCluster:
     """Has table t, and lets every other be made and dropped without remembering it."""
@@ -127,7 +131,7 @@ class CannedCluster:
     def record(self, name: bytes) -> TableRecord:
         if name != b"t":
             raise TableNotFound(f"{name!r} does not exist")
-        return TableRecord(16, TableState.ENABLED, _SCHEMA)
+        return _RECORD
 
     def tablets(self, name: bytes) -> list[TabletRecord]:
         self.record(name)
