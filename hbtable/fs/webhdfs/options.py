@@ -1,6 +1,6 @@
 """Options of the WebHDFS adapter: how long it waits, how many copies it asks for, and its user's name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hbtable.errors import InvalidConfiguration
 
@@ -20,7 +20,7 @@ class WebHdfsOptions:
     """simple: by name alone, which protects nothing. token: a delegation token. kerberos: the process's ticket, of
     kinit or of the keytab in $KRB5_CLIENT_KTNAME, for each request to a NameNode (pip install 'hbtable[kerberos]')."""
 
-    delegation_token: str = ""
+    delegation_token: str = field(default="", repr=False, metadata={"secret": True})
     """For `sign_in` "token". Ends up in request lines, hence in the servers' logs."""
 
     replication: int = 3

@@ -44,11 +44,12 @@ class PackageSession:
                 stream=True,
             )
         except requests.exceptions.ConnectTimeout as error:
-            raise NotSent(f"{request.host} cannot be reached: {error}") from error
+            # Its text, and a traceback with it, would show the target: a DataNode's has a delegation token.
+            raise NotSent(f"{request.host} cannot be reached: {type(error).__name__}") from None
         except requests.exceptions.RequestException as error:
             if _was_refused(error):
-                raise NotSent(f"{request.host} cannot be reached: {type(error).__name__}") from error
-            raise NoAnswer(f"{request.host}: {type(error).__name__}") from error
+                raise NotSent(f"{request.host} cannot be reached: {type(error).__name__}") from None
+            raise NoAnswer(f"{request.host}: {type(error).__name__}") from None
         pieces: list[bytes] = []
         complete = True
         try:

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config import bounds
@@ -23,6 +23,8 @@ Options = TypeVar("Options")
 Value = str | int | float | bool | list[str]
 Defaults = Mapping[tuple[str, str], int | float]
 """By (section, key): where a kind of process has another default than the dataclass."""
+
+_NOT_SHOWN: Final = "(set, and not shown)"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Configuration:
             setting = self._settings.get((section, field.name))
             if setting is not None:
                 where = f"{setting.origin}: {section}.{field.name}"
+                if is_secret(field) and not isinstance(setting.value, str):
+                    raise InvalidConfiguration(f"{where}: text in quotes is due")
                 chosen[field.name] = _convert(setting.value, section, field.name, _type_name(field.type), where)
         try:
             return kind(**chosen)
@@ -76,14 +80,15 @@ class Configuration:
         bounds.contradictions(lambda section, key: getattr(self.options(section, self._sections[section]), key))
 
     def effective(self) -> list[tuple[str, str, object, str]]:
-        """(section, key, value, origin) of every key there is, in order."""
+        """(section, key, value, origin) of every key there is, in order; in a secret's place that there is one."""
         out: list[tuple[str, str, object, str]] = []
         for section, kind in self._sections.items():
             filled: object = self.options(section, kind)
             for field in keys_of(kind):
                 setting = self._settings.get((section, field.name))
                 origin = setting.origin if setting else "default"
-                out.append((section, field.name, getattr(filled, field.name), origin))
+                value = getattr(filled, field.name)
+                out.append((section, field.name, _NOT_SHOWN if value and is_secret(field) else value, origin))
         return out
 
 
@@ -120,6 +125,11 @@ def keys_of(kind: type) -> list[dataclasses.Field[object]]:
     """The fields of an Options class that a file can hold; others are for programs."""
     fields = dataclasses.fields(kind)
     return [field for field in fields if _type_name(field.type) in ("bool", "int", "float", "str")]
+
+
+def is_secret(field: dataclasses.Field[object]) -> bool:
+    """Whether the value itself is one, and not the name of a file: nothing that is printed may have it."""
+    return bool(field.metadata.get("secret"))
 
 
 def _usual_place(environment: Mapping[str, str]) -> str | None:

@@ -12,7 +12,7 @@ from hbtable.launch.config.cluster_configuration import (
     master_options,
     read_cluster_configuration,
 )
-from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.config.configuration import Configuration, is_secret, keys_of
 from hbtable.launch.config.sections import (
     CLUSTER_ALONE,
     SECTIONS,
@@ -25,6 +25,8 @@ from hbtable.launch.config.sections import (
 from hbtable.launch.roles.startup_checks import check_granted, check_ports
 
 MIB = 1 << 20
+SECRET_WORDS = {"token", "password", "secret", "passphrase"}
+"""Of keys that hold a secret itself, and not the name of its file."""
 
 
 def configured(tmp_path: Path, *overrides: str) -> Configuration:
@@ -118,3 +120,25 @@ def test_a_refused_address_is_named_by_its_key(tmp_path: Path, key: str, value: 
     path.write_text(f'[cluster]\n{key} = "{value}"\n')
     with pytest.raises(InvalidConfiguration, match=rf"^cluster\.{key} = "):
         read_cluster_configuration(str(path), {})
+
+
+def test_no_secret_is_shown(tmp_path: Path) -> None:
+    """`hbtable config` shows that there is one, and where it came from."""
+    file = tmp_path / "cluster.toml"
+    file.write_text('[webhdfs]\nsign_in = "token"\ndelegation_token = "IgAD-known"\n')
+    read = read_cluster_configuration(str(file), {})
+    shown = {(section, key): (value, origin) for section, key, value, origin in read.effective()}
+    assert shown["webhdfs", "delegation_token"] == ("(set, and not shown)", str(file))
+    assert "IgAD-known" not in repr([read.options(section, kind) for section, kind in CLUSTER_SECTIONS.items()])
+    file.write_text("[webhdfs]\ndelegation_token = 8472019\n")
+    with pytest.raises(InvalidConfiguration, match="delegation_token: text in quotes is due") as refused:
+        read_cluster_configuration(str(file), {}).check()
+    assert "8472019" not in str(refused.value)
+
+
+def test_every_key_that_is_a_secret_is_known_as_one() -> None:
+    for section, kind in {**SECTIONS, **CLUSTER_SECTIONS}.items():
+        for field in keys_of(kind):
+            if field.type in ("str", str) and SECRET_WORDS & set(field.name.split("_")):
+                assert is_secret(field), f"{section}.{field.name}"
+                assert not field.repr, f"{section}.{field.name}"
