@@ -31,6 +31,10 @@ _TICKET_NEEDS_TLS: Final = (
     "(auth.qop is without auth)."
 )
 _NEGOTIATE: Final = b"negotiate"
+_OTHER_SCHEMES: Final = frozenset(
+    (_NEGOTIATE, b"digest", b"ntlm", b"scram-sha-1", b"scram-sha-256", b"token", b"apikey")
+)
+"""They may be named in a refusal. Any other word there may be a password or a token whose scheme was forgotten."""
 _NOBODY: Final = (
     "this server asks who you are (auth.enabled): send Authorization, Basic with a user and the password or a token, "
     "or Bearer with a token, or, where auth.keytab has the key of HTTP/HOST, Negotiate with a ticket of Kerberos"
@@ -129,8 +133,8 @@ def proved(said: bytes, host: str, verifier: Verifier) -> User:
         claim(_token_id(value))
         return verifier.by_token(value)
     if scheme.lower() != b"basic":
-        name = scheme[:20].decode("latin-1")
-        raise NotAuthenticated(f"this server knows Basic and Bearer in Authorization, and not {name!r}")
+        found = f", and not {scheme.decode()!r}" if scheme.lower() in _OTHER_SCHEMES else ""
+        raise NotAuthenticated(f"this server knows Basic and Bearer in front of the secret in Authorization{found}")
     try:
         pair = base64.b64decode(value, validate=True)
     except binascii.Error:
