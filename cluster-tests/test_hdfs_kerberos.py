@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hbtable.errors import InvalidConfiguration, StorageFailed
+from hbtable.errors import InvalidConfiguration, Stalled, StorageFailed, Unavailable
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_system
 from hbtable.fs.webhdfs.options import WebHdfsOptions
@@ -101,6 +101,16 @@ def test_who_does_not_say_who_he_is_reads_what_to_do(
     fs = open_file_system(address(kerberized, "webhdfs", own_folder), runtime, options(kerberized, "simple"))
     with pytest.raises(StorageFailed, match=r"webhdfs.sign_in .* to \"kerberos\""):
         fs.write_file("a", b"x")
+    close_file_system(fs)
+
+
+def test_who_says_a_name_alone_over_rpc_reads_what_to_do(
+    kerberized: Kerberized, runtime: GeventRuntime, own_folder: str
+) -> None:
+    fs = open_file_system(address(kerberized, "hdfs", own_folder), runtime, options(kerberized, "simple"))
+    for act in (lambda: fs.list_files(""), lambda: fs.write_file("a", b"x")):
+        with pytest.raises((StorageFailed, Unavailable, Stalled), match=r"set hdfs.sign_in to \"kerberos\""):
+            act()
     close_file_system(fs)
 
 

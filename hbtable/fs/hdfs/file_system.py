@@ -22,6 +22,7 @@ from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
 from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, connect, guarded, put_whole
 from hbtable.fs.hdfs.errors import NotAllowed, is_a_folder, message, missing_parent, translated
 from hbtable.fs.hdfs.files import NativeAppendFile, NativeReadFile, grown
+from hbtable.fs.hdfs.first_answer import FirstAnswer
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
 from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, Copies, FileStatus, PutHints, RandomReadFile
@@ -68,7 +69,8 @@ class HdfsNativeFileSystem:
         self.completing: dict[str, Event] = {}
         """Closed files that are not complete yet."""
         self._root = f"/{root.strip('/')}".rstrip("/")
-        self._calls = calls or ThreadCalls(runtime)
+        answers = calls or ThreadCalls(runtime)
+        self._calls = FirstAnswer(answers) if self.options.sign_in == "simple" else answers
         self.threads = WriterThreads(self._calls)
         self._writing: set[str] = set()
         self._count_copies = count_copies
