@@ -33,8 +33,6 @@ from hbtable.thrift.wire import WireError
 
 _EXCHANGED: Final = 8
 """Calls of a client to a process before a link is made for it, which costs as much as some exchanged calls."""
-_MOST_LINKS: Final = 500
-"""In one process. Each has two descriptors and a page at least."""
 _LOOKS: Final = 20
 """At once, for an answer that a client did not wait for."""
 _LOOK_SECONDS: Final = 0.002
@@ -182,7 +180,7 @@ class DirectCalls:
     def _linked(self, owner: str) -> Link | None:
         """A new link, where it is worth one."""
         self._asked[owner] = asked = self._asked.get(owner, 0) + 1
-        if asked <= _EXCHANGED or self._relay.direct_links >= _MOST_LINKS:
+        if asked <= _EXCHANGED or self._relay.direct_links >= self._relay.most_links:
             return None
         self._asked[owner] = 0
         self._relay.direct_links += 1

@@ -25,7 +25,7 @@ from hbtable.hbase.relays.links import EXCHANGE, Greeting
 from hbtable.hbase.unknown_puts import of_puts
 from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
-from hbtable.runtime.network.sockets import Socket
+from hbtable.runtime.network.sockets import Socket, capacity_of, raise_descriptors
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 
@@ -48,6 +48,10 @@ _MUTATIONS: Final = frozenset(("mutateRow", "mutateRowTs"))
 _RECEIVE_BYTES: Final = 65536
 _KEPT: Final = 64
 """Connections to each gateway, between calls."""
+_MOST_LINKS: Final = 500
+_DESCRIPTORS_PER_LINK: Final = 32
+"""A link takes two descriptors here and three in the process that answers, whom several others may ask. More links
+would take those that clients and files need."""
 _MOST_ROWS: Final = 200
 """A longer batch lies in several tablets mostly."""
 
@@ -94,6 +98,7 @@ class Relay:
         self.connect = connect
         self.direct_links = 0
         """Those of this process's clients (relays.direct_calls)."""
+        self.most_links = min(_MOST_LINKS, capacity_of(raise_descriptors()) // _DESCRIPTORS_PER_LINK)
         self._idle: dict[str, list[Socket]] = {}
         self.count = registry.counter("hbtable_relayed_calls_total", "Calls that the gateway of another process did.")
 

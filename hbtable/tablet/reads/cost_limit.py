@@ -65,7 +65,8 @@ class CostLimit:
     def _late(self) -> HbtableError:
         """Whoever waited for most of the time, for a file or for his turn, may succeed the next time."""
         longer = (
-            f"this request took longer {self.place()} than the server that asks for it waits (rpc.read_seconds there)"
+            f"this request took longer {self.place()} than the server that asks for it waits (rpc.read_seconds there, "
+            "or rpc.write_seconds of a change)"
         )
         if 2 * self.budget.own_cost().seconds < self._clock() - self.budget.began:
             return ReadIsLate(f"{longer}, most of it without work of its own: try again")

@@ -320,3 +320,12 @@ def test_a_client_whose_page_cannot_be_had_stays_with_the_process_that_has_it(as
     assert len(os.listdir("/proc/self/fd")) == before
     for one in (ours, theirs):
         one.close()
+
+
+def test_links_leave_descriptors_to_clients_and_files(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hbtable.hbase.relays.relay.raise_descriptors", lambda: 1024)
+    relay = Relay("me", lambda name: asking.table, asking._connect, Registry())
+    assert relay.most_links == 24
+    asking.relay.most_links = 0
+    assert not any(asking.pass_on() for _ in range(100))
+    assert not asking.links
