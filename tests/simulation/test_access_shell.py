@@ -132,6 +132,32 @@ def test_recorded_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+def test_none_ends_one_throttle_or_all_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HBase 2.6.1 merges settings (GlobalQuotaSettingsImpl): with a type that one, without a type each of them."""
+    shells = Shells(monkeypatch)
+
+    def run(script: str) -> str:
+        out, err, code = shells.run("root", script)
+        assert (err, code) == ("", 0)
+        return out
+
+    def body() -> None:
+        run("""create 't', 'f'
+            set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, TABLE => 't', LIMIT => '20M/sec'
+            set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, TABLE => 't', LIMIT => '7req/sec'
+            set_quota TYPE => THROTTLE, TABLE => 't', LIMIT => '100req/sec'
+            set_quota TYPE => THROTTLE, USER => 'ann', TABLE => 't', LIMIT => '9req/sec'
+            set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE_NUMBER, TABLE => 't', LIMIT => NONE""")
+        listed = run("list_quotas TABLE => 't'")
+        assert all(word in listed for word in ("WRITE_SIZE", "REQUEST_NUMBER", "2 row(s)"))
+        run("set_quota TYPE => THROTTLE, TABLE => 't', LIMIT => NONE")
+        assert "0 row(s)" in run("list_quotas TABLE => 't'")
+        assert "9req/sec" in run("list_quotas USER => 'ann'")
+
+    shells.inside(body)
+
+
+@pytest.mark.slow
 def test_quotas_in_descriptions_and_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     shells = Shells(monkeypatch)
 
