@@ -434,6 +434,12 @@ def test_an_error_inside_the_block_sends_nothing_of_a_transaction(table: Any, tr
     assert bool(table.row(b"a")) is not transaction
 
 
+def test_reading_a_counter_makes_it(table: Any) -> None:
+    assert table.row(b"c") == {}
+    assert table.counter_get(b"c", b"f:n") == 0
+    assert table.row(b"c") == {b"f:n": bytes(8)}
+
+
 def test_counters(table: Any) -> None:
     assert table.counter_get(b"c", b"f:n") == 0
     assert table.counter_inc(b"c", b"f:n") == 1
