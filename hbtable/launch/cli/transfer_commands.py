@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -80,19 +81,35 @@ def export(url: str, form: str | None, columns: str, workers: int, anew: bool, f
     _show(url, lambda: run_export(url, options, perf_counter))
 
 
+class _Seconds(click.FloatRange):
+    """Up to 30 years: what a clock can wait for."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(0, 1e9)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if isnan(found):  # no bound holds it off
+            self.fail("nan is no number of seconds", param, ctx)
+        return found
+
+
 @click.command()
 @click.option("--from", "source", required=True, metavar="ADDRESS", help="thrift://HOST:PORT, also of a real HBase.")
 @click.option(
     "--to", "target", default="thrift://127.0.0.1:9090", show_default=True, metavar="ADDRESS", help="Likewise."
 )
-@click.option("--tables", default="", metavar="T,NS:T,...", help="Default: all.")
+@click.option("--tables", metavar="T,NS:T,...", help="Default: all, but those of the namespace hbase.")
 @_WORKERS
 @click.option("--follow", is_flag=True, help="Brings what is written meanwhile, until Ctrl-C or SIGTERM.")
-@click.option("--every", type=click.FloatRange(0), default=5.0, show_default=True, help="Seconds between its rounds.")
-@click.option(
-    "--overlap", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds that clocks differ."
-)
+@click.option("--every", type=_Seconds(), default=5.0, show_default=True, help="Seconds between its rounds.")
+@click.option("--overlap", type=_Seconds(), default=60.0, show_default=True, help="Seconds that clocks differ.")
 @click.option("--delete", is_flag=True, help="What the target alone has is deleted, of the rows that were copied.")
+@click.option(
+    "--allow-fewer", is_flag=True, help="Tables of the target may keep fewer cells: by VERSIONS, TTL or MIN_VERSIONS."
+)
 @click.option(
     "--state",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -104,12 +121,13 @@ def export(url: str, form: str | None, columns: str, workers: int, anew: bool, f
 def copy(
     source: str,
     target: str,
-    tables: str,
+    tables: str | None,
     workers: int,
     follow: bool,
     every: float,
     overlap: float,
     delete: bool,
+    allow_fewer: bool,
     state: Path,
     anew: bool,
 ) -> None:
@@ -126,17 +144,32 @@ def copy(
     from hbtable.shell.copying.copying import CopyOptions, Surroundings, run_copy
     from hbtable.shell.copying.peers import parse_peer
 
-    names = [name.encode() for name in tables.split(",") if name]
-    options = CopyOptions(
-        parse_peer(source), parse_peer(target), state, names, workers, follow, every, overlap, delete, anew
-    )
+    names = _names(tables)
     end = threading.Event()
     if follow:
         _end_at_a_signal(end)
     around = Surroundings(
         perf_counter, lambda: time_ns() // 1_000_000, end.wait, lambda line: click.echo(line, err=True)
     )
-    _show(options.source.address, lambda: run_copy(options, around))
+
+    def work() -> str:
+        ends = parse_peer(source), parse_peer(target)
+        options = CopyOptions(
+            *ends, state, names, workers, follow, every, overlap, delete, anew, allow_fewer=allow_fewer
+        )
+        return run_copy(options, around)
+
+    _show("", work)
+
+
+def _names(tables: str | None) -> list[bytes] | None:
+    """None: all."""
+    if tables is None:
+        return None
+    names = [name.strip() for name in tables.split(",")]
+    if not all(names):
+        raise click.UsageError("--tables has an empty name; for all tables leave the option out")
+    return [name.encode() for name in names]
 
 
 def _end_at_a_signal(end: "threading.Event") -> None:
@@ -161,6 +194,7 @@ def _kind(form: str | None, file: Path) -> str:
 
 
 def _show(url: str, work: Callable[[], str]) -> None:
+    """`url` is of the server that is asked for advice; "" for none."""
     from hbtable.shell.advice import advice
     from hbtable.shell.connection import ShellConnection
     from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
@@ -169,7 +203,9 @@ def _show(url: str, work: Callable[[], str]) -> None:
         click.echo(work(), err=True)
     except ShellError as error:
         click.echo(f"{plain_kind(error)}: {error}", err=True)
-        if second := advice(error, ShellConnection(url), [], one_shot=True):
+        # An address that cannot be read is an error itself, and nobody is there to ask.
+        asked = url and not isinstance(error, CannotConnect)
+        if second := advice(error, ShellConnection(url), [], one_shot=True) if asked else error.advice:
             click.echo(f"  {second}", err=True)
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
     except OSError as error:  # a folder that is not there, a full disk

@@ -5,7 +5,11 @@ A part is known to be copied up to `row`, which is copied once more when the cop
 
 import base64
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from hbtable.shell.errors import ArgumentError
+from hbtable.shell.transfer.origin import ANEW
 
 
 @dataclass(slots=True)
@@ -52,6 +56,18 @@ def restored(saved: Any) -> list[CopyPart]:
         )
         for one in saved or ()
     ]
+
+
+def left_of(path: Path, left: dict[str, Any]) -> tuple[int, list[CopyPart]]:
+    """`began_millis` and the parts of a state; `path` is where it was. ArgumentError when it is damaged."""
+    try:
+        parts = restored(left["parts"])
+        numbers = [left["began_millis"], *(number for part in parts for number in (part.rows, part.cells))]
+    except (LookupError, TypeError, ValueError):
+        raise ArgumentError(f"{path} is damaged, so how far the last copy came is unknown; {ANEW}") from None
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ArgumentError(f"{path} is damaged, so how far the last copy came is unknown; {ANEW}")
+    return numbers[0], parts
 
 
 def _words(row: bytes) -> str:

@@ -15,9 +15,11 @@ from typing import Any, Final, TypeVar, final
 from hbtable.model.cell import Row
 from hbtable.model.schema import TableSchema
 from hbtable.shell.copying.comparing import PartComparison, compare
-from hbtable.shell.copying.copy_parts import CopyPart, restored
+from hbtable.shell.copying.copy_parts import CopyPart, left_of
 from hbtable.shell.copying.page_size import batches
 from hbtable.shell.copying.peers import CopyPeer, PeerAddress, connect_peer
+from hbtable.shell.copying.same_server import refuse_itself
+from hbtable.shell.copying.target_tables import prepared
 from hbtable.shell.errors import ArgumentError, Cancelled, CannotConnect, ShellError
 from hbtable.shell.transfer.origin import ANEW
 from hbtable.shell.transfer.progress import Progress
@@ -38,8 +40,8 @@ class CopyOptions:
     source: PeerAddress
     target: PeerAddress
     state: Path
-    tables: Sequence[bytes] = ()
-    """None: all."""
+    tables: Sequence[bytes] | None = None
+    """None: all, without those of the namespace hbase."""
     workers: int = 2
     follow: bool = False
     every_seconds: float = 5.0
@@ -49,6 +51,8 @@ class CopyOptions:
     """Cells that the target alone has are deleted in the comparison."""
     anew: bool = False
     call_seconds: float = 600.0
+    allow_fewer: bool = False
+    """Tables of the target may keep fewer cells than the source's: fewer versions, or for a shorter time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class _Copy:
         self._options = options
         self._around = around
         self._workers = workers
-        self._progress = Progress(options.state, around.clock)
+        self._progress = Progress(options.state, around.clock, kind="a copy")
         self._schemas: dict[bytes, TableSchema] = {}
         self._parts: list[CopyPart] = []
         self._saving = threading.Lock()
@@ -148,6 +152,8 @@ class _Copy:
         if self._options.follow:
             self._follow()
         self._workers.run(self._workers.ask(self._whole_tables), self._compare_part)
+        if self._options.tables is None:
+            self._around.say("tables of the namespace hbase are not copied, unless --tables names them")
         rows = sum(part.rows for part in self._parts)
         if self._differs:
             self._save()
@@ -155,45 +161,28 @@ class _Copy:
         return self._progress.finish(rows, "copied")
 
     def _begin(self, source: CopyPeer, target: CopyPeer) -> None:
-        left: dict[str, Any] = self._progress.load()
-        names = list(self._options.tables or source.tables())
-        origin = {"from": self._options.source.address, "to": self._options.target.address}
-        if left and ({key: left.get(key) for key in origin} != origin or left.get("kind") != "copy"):
-            raise ArgumentError(f"{self._progress.path} was left by another copy; {ANEW}")
-        for name in names:
-            self._schemas[name] = self._made(name, source, target)
-        self._began_millis = left.get("began_millis", self._around.wall_millis())
-        known = [part for part in restored(left.get("parts")) if part.table in self._schemas]
-        self._parts = known
-        for name in names:
-            if all(part.table != name for part in known):
+        left = self._left()
+        began_millis, parts = left_of(self._progress.path, left) if left else (self._around.wall_millis(), [])
+        refuse_itself(source, target, (self._options.source, self._options.target))
+        names = source.tables() if self._options.tables is None else self._options.tables
+        self._schemas = prepared(names, source, target, self._options.allow_fewer, self._around.say)
+        self._began_millis = began_millis
+        self._parts = [part for part in parts if part.table in self._schemas]
+        known = {part.table for part in self._parts}
+        for name in self._schemas:
+            if name not in known:
                 self._parts += [CopyPart(name, start, stop) for start, stop in source.regions(name)]
         self._save()
 
-    def _made(self, name: bytes, source: CopyPeer, target: CopyPeer) -> TableSchema:
-        """The source's schema; a table of that name is at the target afterwards."""
-        schema = source.schema(name)
-        shown = name.decode("utf-8", "backslashreplace")
-        if schema is None:
-            raise ArgumentError(f"the source has no table {shown}")
-        there = target.schema(name)
-        if there is None:
-            target.create(schema, [start for start, _ in source.regions(name) if start])
-            self._around.say(f"made table {shown} with {len(schema.families)} families")
-            if source.untold:
-                self._around.say(f"what the source does not tell, alter in {shown}: {source.untold}")
-            return schema
-        if lacking := sorted(set(schema.families) - set(there.families)):
-            names = b", ".join(lacking).decode("utf-8", "backslashreplace")
-            raise ArgumentError(f"table {shown} of the target has no column family {names}: add it, or drop the table")
-        for family, described in schema.families.items():
-            kept = there.families[family].max_versions
-            if kept < described.max_versions:
-                self._around.say(
-                    f"table {shown} of the target keeps {kept} versions of family {family.decode()}, and the source "
-                    f"{described.max_versions}"
-                )
-        return schema
+    def _left(self) -> dict[str, Any]:
+        """The state that a copy between the same two left behind; {} for none. ArgumentError."""
+        left: dict[str, Any] = self._progress.load()
+        if left and left.get("kind") != "copy":
+            raise ArgumentError(f"{self._progress.path} is no state of a copy: name another file with --state")
+        origin = {"from": self._options.source.address, "to": self._options.target.address}
+        if left and {key: left.get(key) for key in origin} != origin:
+            raise ArgumentError(f"{self._progress.path} was left by another copy; {ANEW}")
+        return left
 
     # ---------------------------------------------------------------- copying
 
@@ -279,6 +268,19 @@ class _Copy:
         self._around.say(
             f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}; the target has {last.target.cells:,}, "
             f"digest {last.target}; missing: {last.missing:,}, only there: {last.surplus:,}{notes}"
+        )
+        if first.missing and last.missing:
+            self._around.say(self._hidden(part))
+
+    def _hidden(self, part: CopyPart) -> str:
+        """The reason for cells that are missing after they were written."""
+        name = part.table.decode("utf-8", "backslashreplace")
+        fewer = ", or the target keeps fewer cells" if self._options.allow_fewer else ""
+        return (
+            f"{part.shown()}: what was written is missing still. If nobody wrote to the source meanwhile, "
+            f"delete markers of the target hide it{fewer}: "
+            f"flush '{name}' and major_compact '{name}' in the target's shell remove the markers; "
+            "then give the same command again"
         )
 
     def _compared(self, part: CopyPart, source: CopyPeer, target: CopyPeer, mend: bool) -> PartComparison:

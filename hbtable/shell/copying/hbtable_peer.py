@@ -10,6 +10,7 @@ from hbtable.model.mutation import DELETE_VERSION, PUT
 from hbtable.model.read import ALL_VERSIONS
 from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.cluster_identity import cluster_identity
 from hbtable.shell.copying.columns import namespace_of, split_column
 from hbtable.shell.errors import ServerError
 
@@ -25,6 +26,9 @@ class HbtablePeer:
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection
+
+    def identity(self) -> frozenset[str]:
+        return cluster_identity(self._server)
 
     def tables(self) -> list[bytes]:
         return sorted(self._server.hbase("getTableNames"))

@@ -5,11 +5,12 @@ from typing import Final, NamedTuple, Protocol
 
 from hbtable.model.cell import Row
 from hbtable.model.schema import TableSchema
+from hbtable.shell.address import parse_address
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
-from hbtable.shell.errors import ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 
 
 class CopyPeer(Protocol):
@@ -18,8 +19,11 @@ class CopyPeer(Protocol):
     untold: str
     """The settings of a table that this kind of server does not tell, for people."""
 
+    def identity(self) -> frozenset[str]:
+        """cluster_identity's."""
+
     def tables(self) -> list[bytes]:
-        """The names of all namespaces, without the system's."""
+        """The names of all namespaces, without hbase, where the system's tables are."""
 
     def schema(self, table: bytes) -> TableSchema | None:
         """As far as this kind of server tells it. None: there is no such table."""
@@ -46,6 +50,9 @@ class CopyPeer(Protocol):
 _KINDS: Final[dict[str, Callable[[ShellConnection], CopyPeer]]] = {"thrift1": Thrift1Peer, "thrift2": Thrift2Peer}
 
 
+_BEST: Final = "thrift"
+
+
 class PeerAddress(NamedTuple):
     """`kind`: thrift1, thrift2, or thrift for the best that an hbtable server or HBase's Thrift1 server offers."""
 
@@ -55,12 +62,21 @@ class PeerAddress(NamedTuple):
 
 
 def parse_peer(text: str) -> PeerAddress:
-    """thrift://HOST:PORT; thrift1:// and thrift2:// choose the service; +tls as with --url."""
+    """thrift://HOST:PORT; thrift1:// and thrift2:// choose the service; +tls as with --url. ArgumentError."""
     scheme, separator, rest = text.partition("://")
-    kind, plus, security = scheme.partition("+")
-    if separator and kind in _KINDS:
-        return PeerAddress(kind, f"thrift{plus}{security}://{rest}")
-    return PeerAddress("thrift", text)
+    kind, plus, security = scheme.partition("+") if separator else ("thrift", "", "")
+    if kind not in (_BEST, *_KINDS) or plus + security not in ("", "+tls"):
+        # Not the whole text: there may be a password in it.
+        raise ArgumentError(
+            f"a server's address begins with thrift://, thrift1:// or thrift2://, or with thrift+tls:// and so on, and "
+            f"not with {scheme}://"
+        )
+    address = f"{_BEST}{plus}{security}://{rest}" if kind in _KINDS else text
+    try:
+        parse_address(address)
+    except ValueError as error:
+        raise ArgumentError(str(error)) from None
+    return PeerAddress(kind, address)
 
 
 def connect_peer(peer: PeerAddress, call_seconds: float) -> CopyPeer:

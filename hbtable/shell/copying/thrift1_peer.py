@@ -9,6 +9,8 @@ from typing import Any, Final, final
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.cluster_identity import cluster_identity
+from hbtable.shell.copying.columns import hidden
 from hbtable.shell.copying.page_size import PageSize
 from hbtable.shell.errors import ServerError
 
@@ -24,13 +26,23 @@ class Thrift1Peer:
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection
 
+    def identity(self) -> frozenset[str]:
+        return cluster_identity(self._server)
+
     def tables(self) -> list[bytes]:
         return sorted(self._server.hbase("getTableNames"))
 
     def schema(self, table: bytes) -> TableSchema | None:
-        if table not in self._server.hbase("getTableNames"):
+        # HBase 1 names no class in its error, so the list is asked where it has the table.
+        listed = not hidden(table)
+        if listed and table not in self._server.hbase("getTableNames"):
             return None
-        found = self._server.hbase("getColumnDescriptors", table)
+        try:
+            found = self._server.hbase("getColumnDescriptors", table)
+        except ServerError as error:
+            if not listed and error.java_class.endswith("TableNotFoundException"):
+                return None
+            raise
         families = [_family(one) for one in found.values()]
         return TableSchema(table, {family.name: family for family in families})
 

@@ -10,7 +10,8 @@ from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.values import LARGEST_I32
 from hbtable.shell.connection import ShellConnection
-from hbtable.shell.copying.columns import namespace_of, split_column
+from hbtable.shell.copying.cluster_identity import cluster_identity
+from hbtable.shell.copying.columns import hidden, namespace_of, split_column
 from hbtable.shell.copying.page_size import PageSize
 from hbtable.shell.errors import ServerError
 
@@ -40,14 +41,23 @@ class Thrift2Peer:
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection
 
+    def identity(self) -> frozenset[str]:
+        return cluster_identity(self._server)
+
     def tables(self) -> list[bytes]:
         found = self._server.thrift2("getTableNamesByPattern", ".*", False)
         return sorted(_plain(one.ns, one.qualifier) for one in found)
 
     def schema(self, table: bytes) -> TableSchema | None:
-        if not self._server.thrift2("tableExists", self._name(table)):
+        listed = not hidden(table)
+        if listed and not self._server.thrift2("tableExists", self._name(table)):
             return None
-        found = table_schema(_tuples(self._server.thrift2("getTableDescriptor", self._name(table))))
+        try:
+            found = table_schema(_tuples(self._server.thrift2("getTableDescriptor", self._name(table))))
+        except ServerError as error:
+            if not listed and error.java_class.endswith("TableNotFoundException"):
+                return None
+            raise
         families = {name: replace(one, attributes=_chosen(one)) for name, one in found.families.items()}
         attributes = tuple(one for one in found.attributes if one[0] not in _SAID_TWICE)
         return replace(found, families=families, attributes=attributes)

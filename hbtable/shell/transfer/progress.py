@@ -20,15 +20,16 @@ _FORMAT: Final = 2
 
 @final
 class Progress:
-    """The progress line of a transfer. `clock` in seconds; `total_bytes` 0: unknown. The line goes to standard error,
-    and only on a terminal."""
+    """The progress line of a transfer. `clock` in seconds; `total_bytes` 0: unknown; `kind` is for people. The line
+    goes to standard error, and only on a terminal."""
 
-    def __init__(self, path: Path, clock: Callable[[], float], total_bytes: int = 0) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float], total_bytes: int = 0, kind: str = "a transfer") -> None:
         self._path = path
         self._clock = clock
         self._started = clock()
         self._shown = 0.0
         self._total = total_bytes
+        self._kind = kind
         self._first_bytes = -1
 
     @property
@@ -43,8 +44,10 @@ class Progress:
             return {}
         except ValueError:
             raise ArgumentError(f"{self._path} is damaged, so how far the last run came is unknown; {ANEW}") from None
-        form = found.get("format", 1) if isinstance(found, dict) else None
-        if not isinstance(found, dict) or form != _FORMAT:
+        if not isinstance(found, dict) or not {"format", "rows", "parts"} & found.keys():
+            raise ArgumentError(f"{self._path} is no state of {self._kind}; {ANEW}")
+        form = found.get("format", 1)
+        if form != _FORMAT:
             raise ArgumentError(
                 f"{self._path} has format {form}, and this version goes on with {_FORMAT} alone; {ANEW}"
             )

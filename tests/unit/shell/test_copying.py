@@ -1,15 +1,19 @@
 """Comparing both sides of a copy, and what their digests are of."""
 
+from pathlib import Path
+from typing import Any
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
 from hbtable.model.cell import Row
 from hbtable.shell.copying.comparing import PartComparison, compare, whole_rows
-from hbtable.shell.copying.copy_parts import CopyPart, restored
+from hbtable.shell.copying.copy_parts import CopyPart, left_of, restored
 from hbtable.shell.copying.digest import CellsDigest
 from hbtable.shell.copying.page_size import PageSize, batches, size_of
 from hbtable.shell.copying.peers import PeerAddress, parse_peer
+from hbtable.shell.errors import ArgumentError
 
 CELLS = st.sets(
     st.tuples(
@@ -130,3 +134,32 @@ def test_a_part_comes_back_from_the_state_file() -> None:
 )
 def test_addresses(text: str, peer: PeerAddress) -> None:
     assert parse_peer(text) == peer
+
+
+@pytest.mark.parametrize("text", ["http://h:1", "thrift3://h:1", "thrift+ssl://h:1", "://h:1", "thrift+://h:1"])
+def test_schemes_of_others_are_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, match="thrift2://"):
+        parse_peer(text)
+
+
+PART: dict[str, Any] = CopyPart(b"t", b"", b"", b"k").saved()
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"parts": []},
+        {"began_millis": 1},
+        {"began_millis": "x", "parts": []},
+        {"began_millis": 1, "parts": 5},
+        {"began_millis": 1, "parts": [5]},
+        {"began_millis": 1, "parts": [{}]},
+        {"began_millis": 1, "parts": [{**PART, "row": 5}]},
+        {"began_millis": 1, "parts": [{**PART, "row": "a"}]},
+        {"began_millis": 1, "parts": [{**PART, "rows": "5"}]},
+    ],
+)
+def test_a_damaged_state_is_refused(left: dict[str, Any]) -> None:
+    assert left_of(Path("state"), {"began_millis": 1, "parts": [PART]}) == (1, [CopyPart(b"t", b"", b"", b"k")])
+    with pytest.raises(ArgumentError, match="state is damaged"):
+        left_of(Path("state"), left)

@@ -52,3 +52,10 @@ def test_what_is_not_of_this_format_is_refused(tmp_path: Path, text: str) -> Non
     (tmp_path / "state").write_text(text)
     with pytest.raises(ArgumentError, match="--anew"):
         Progress(tmp_path / "state", lambda: 0.0).load()
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "null", '{"x": 1}'])
+def test_a_file_that_is_no_state_is_called_so(tmp_path: Path, text: str) -> None:
+    (tmp_path / "state").write_text(text)
+    with pytest.raises(ArgumentError, match="state is no state of a copy"):
+        Progress(tmp_path / "state", lambda: 0.0, kind="a copy").load()
