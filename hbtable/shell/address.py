@@ -42,6 +42,8 @@ def parse_address(text: str) -> ServerAddress:
     place, _, query = text.partition("?")
     tls = place.startswith(_TLS)
     user, _, place = place.removeprefix(_TLS if tls else _PLAIN).rstrip("/").rpartition("@")
+    if ":" in user:
+        raise ValueError("an address names a user, and no password: give the password with --secret FILE")
     host, _, port = place.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")  # an IPv6 address
     if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
@@ -52,8 +54,6 @@ def parse_address(text: str) -> ServerAddress:
         raise ValueError(
             f"{text!r}: behind the question mark stand ca=FILE and certificate=FILE of {_TLS}, and secret=FILE of USER@"
         )
-    if ":" in user:
-        raise ValueError("an address names a user, and no password: give the password with --secret FILE")
     return ServerAddress(
         host, int(port), tls, files.get("ca", ""), files.get("certificate", ""), unquote(user), files.get("secret", "")
     )

@@ -169,9 +169,10 @@ def test_addresses() -> None:
     assert parse_address("thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b")[5:] == ("a@b/c", "/a b")
 
 
-def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+@pytest.mark.parametrize("rest", ["h:5", "h:99999", "h", "h:5?ca=x"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(rest: str) -> None:
     with pytest.raises(ValueError, match="no password: give the password with --secret FILE") as refused:
-        parse_address("thrift://ann:hunter22@h:5")
+        parse_address(f"thrift://ann:hunter22@{rest}")
     assert "hunter22" not in str(refused.value)
 
 
