@@ -14,6 +14,7 @@ from typing import Final, Protocol, final
 from hbtable.access.accounts import Accounts
 from hbtable.access.private_files import check_private
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, InvalidConfiguration, StorageFailed
+from hbtable.fs.folder_rights import close_to_others
 from hbtable.lockservice.interface import Session
 from hbtable.switches import switches
 
@@ -77,6 +78,7 @@ class AccountFile:
         """Does not switch."""
         try:
             os.makedirs(self._folder, 0o700, exist_ok=True)
+            close_to_others(self._folder)
             lock = os.open(os.path.join(self._folder, _LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
             raise self._unreadable(error) from error

@@ -17,10 +17,8 @@ leaves folder and LOCK in place: what LOCK says tells, and the files that are be
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import socket
-import stat
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
@@ -29,15 +27,15 @@ from hbtable.fs import disk
 from hbtable.fs.entry_kinds import of_wrong_kind
 from hbtable.fs.folder_format import check_format, format_damage, read_format
 from hbtable.fs.folder_identity import check_same, id_at, id_of, lost
+from hbtable.fs.folder_rights import UNUSED, close_to_others
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
 
-_LOG: Final = logging.getLogger(__name__)
 OPENED: Final = "hbtable.open()"
 """In the address of who has a folder open inside a program of its own, and not in a server."""
 _USERS: Final = ("users", "users.lock", "users.new")
-_MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED, *_USERS))
-"""Files of a folder that nobody used yet: a new disk's, the traces of a start that crashed, those of `hbtable user`,
-as the first user is made before the first start."""
+_MEANS_EMPTY: Final = UNUSED | {*_USERS}
+"""Files of a folder in which nothing was stored yet: also those of `hbtable user`, as the first user is made before the
+first start."""
 
 _HELD: Final[set[tuple[int, tuple[int, int]]]] = set()
 """(pid, device and inode) of the folders that this process has open; a forked child has none."""
@@ -85,7 +83,7 @@ class DataFolder:
         try:
             _make(root)
             _check_ours(root)
-            _close_to_others(root)
+            close_to_others(root)
             descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise _unusable(error, root) from error
@@ -276,20 +274,6 @@ def _make(root: str) -> None:
     if not os.path.isdir(root):
         os.makedirs(root, 0o700)
         disk.sync_folder_of(root)
-
-
-def _close_to_others(root: str) -> None:
-    """Takes everybody else's rights to the folder away, which earlier versions gave. Those of the owner's group stay:
-    somebody may have given them, to a backup for example."""
-    mode = stat.S_IMODE(os.stat(root).st_mode)
-    if not mode & stat.S_IRWXO:
-        return
-    try:
-        os.chmod(root, mode & ~stat.S_IRWXO)
-    except OSError as error:
-        _LOG.warning("everybody on this machine has a right to %s (mode %04o): %s", root, mode, error.strerror)
-    else:
-        _LOG.info("took everybody else's rights to %s away: its mode was %04o", root, mode)
 
 
 def _check_ours(root: str) -> None:

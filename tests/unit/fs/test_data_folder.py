@@ -317,31 +317,6 @@ def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [(0o755, 0o750), (0o777, 0o770), (0o750, 0o750), (0o700, 0o700), (0o701, 0o700)]
-)
-def test_a_folder_of_an_earlier_version_opens_and_loses_everybody_elses_rights(
-    tmp_path: Path, before: int, after: int
-) -> None:
-    root = tmp_path / "data"
-    root.mkdir()
-    root.chmod(before)
-    DataFolder.open(str(root)).close()
-    assert stat.S_IMODE(root.stat().st_mode) == after
-
-
-def test_a_folder_whose_rights_are_somebody_elses_opens_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(path: str, mode: int) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    tmp_path.chmod(0o755)
-    monkeypatch.setattr(os, "chmod", refuse)
-    DataFolder.open(str(tmp_path)).close()
-    assert "everybody on this machine has a right to" in caplog.text
-
-
 def test_what_another_thread_is_just_appending_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that opens the database again looks while the hub's writes: between the write and what it counts."""
     runtime = SimulatedRuntime(1)
