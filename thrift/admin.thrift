@@ -215,7 +215,9 @@ struct AdminPage {
   4: i64 tablets = 0
 }
 
-/** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. */
+/** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. A delete of the family
+ * without a name is one of the whole row, for clients that may not see which families there are; older servers refuse
+ * it. */
 struct AdminOperation {
   1: i32 kind = 8,
   2: binary family,

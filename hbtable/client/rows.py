@@ -19,7 +19,7 @@ from hbtable.client.columns import cells as cells_of
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of, flag, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
-from hbtable.client.whole_rows import Families, with_all_families
+from hbtable.client.whole_rows import WHOLE_ROW, Families, with_all_families
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import RowMutation
@@ -195,7 +195,7 @@ class Rows:
 
     @switches
     def _families(self) -> Iterable[bytes]:
-        return self.table.record().schema.families
+        return self.table.record().schema.families or WHOLE_ROW
 
     def batch(
         self,

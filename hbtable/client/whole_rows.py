@@ -17,6 +17,9 @@ from hbtable.switches import switches
 
 T = TypeVar("T")
 _BETWEEN_PAUSES: Final = 4096
+WHOLE_ROW: Final = (b"",)
+"""In the place of all families, where the user of a server may write a table and not see which it has: the server takes
+a delete of the family without a name for one of each."""
 Families = Callable[[], Sequence[bytes]]
 """Names all families of a table. *Switches.*"""
 

@@ -254,7 +254,7 @@ class ThriftGateway:
             AdminClusterCalls(cluster, names),
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
-            AdminCellCalls(tables, self._options.answer_bytes, self._context.pause),
+            AdminCellCalls(tables, _families(tables), self._options.answer_bytes, self._context.pause),
             AdminGrantCalls(self._guard),
             DeclaredAdminCalls(tables, cluster, names, self._context.pause),
         )

@@ -17,7 +17,7 @@ from hbtable.hbase.admin.structs import (
 from hbtable.library.server_admin import ServerAdmin
 from hbtable.library.server_calls import ServerCalls
 from hbtable.model.cell import Cell, Row
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.names import parse, shown
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
@@ -48,8 +48,9 @@ class ServerTable:
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
-        """Up to a thousand rows in a call. Only HBase's own call says that the log is not to be written."""
-        for skip_log, alike in groupby(mutations, lambda mutation: mutation.skip_log):
+        """Up to a thousand rows in a call. Only HBase's own call says that the log is not to be written, and only
+        ours deletes families without their names: those deletes are written to the log."""
+        for skip_log, alike in groupby(mutations, _skips_log):
             some = list(alike)
             for first in range(0, len(some), _ROWS_AT_ONCE):
                 part = some[first : first + _ROWS_AT_ONCE]
@@ -137,6 +138,12 @@ class ServerTable:
         )
         after = None if page.position is None else ScanPosition(*page.position)
         return ScanPage([_row(found) for found in page.rows], after)
+
+
+def _skips_log(mutation: RowMutation) -> bool:
+    return mutation.skip_log and not any(
+        kind == DELETE_FAMILY and not family for kind, family, _, _, _ in mutation.operations
+    )
 
 
 def _names_a_column(kind: int) -> bool:

@@ -141,7 +141,7 @@ class Session:
 
     def _put(self, call: dict[str, Any], row: str = "") -> Any:
         two = interface("thrift2")
-        values = [two.TColumnValue(*_split(column), _bytes(value)) for column, value in call["cells"].items()]
+        values = [two.TColumnValue(*_split(column), stored(value)) for column, value in call["cells"].items()]
         return two.TPut(row=(row or call["row"]).encode(), columnValues=values, timestamp=call.get("ts"))
 
     def do_delete(self, call: dict[str, Any]) -> None:
@@ -507,7 +507,7 @@ class Thrift1Session(Session):
 
     def _changes(self, what: dict[str, Any]) -> list[Any]:
         make = interface("thrift1").Mutation
-        puts = [make(column=column.encode(), value=_bytes(value)) for column, value in what.get("cells", {}).items()]
+        puts = [make(column=column.encode(), value=stored(value)) for column, value in what.get("cells", {}).items()]
         return puts + [make(isDelete=True, column=column.encode()) for _, column in what.get("kinds", ())]
 
     def do_mutate_row(self, call: dict[str, Any]) -> list[str]:
@@ -533,7 +533,7 @@ class Thrift1Session(Session):
         )
         found = self._clients.thrift1.append(append)
         pairs = zip(call["cells"], found, strict=True)
-        return sorted(f"{call['row']} {column}={_value(cell.value)}" for column, cell in pairs)
+        return sorted(f"{call['row']} {column}={shown_cell(cell.value)}" for column, cell in pairs)
 
     def do_check_and_mutate(self, call: dict[str, Any]) -> bool:
         check, then = call["check"], call["then"]
@@ -597,17 +597,17 @@ def _cells(result: Any, row: str = "") -> list[str]:
     """As check_matrix.py writes them."""
     key = row or (result.row or b"").decode()
     return [
-        f"{key} {one.family.decode()}:{one.qualifier.decode()}={_value(one.value)}"
+        f"{key} {one.family.decode()}:{one.qualifier.decode()}={shown_cell(one.value)}"
         + (" Delete" if one.type not in (None, PUT_TYPE) else "")
         for one in result.columnValues
     ]
 
 
-def _bytes(value: str | int) -> bytes:
+def stored(value: str | int) -> bytes:
     return value.encode() if isinstance(value, str) else value.to_bytes(8, "big")
 
 
-def _value(value: bytes) -> str:
+def shown_cell(value: bytes) -> str:
     if len(value) == 8 and not value[0]:
         return f"#{int.from_bytes(value, 'big')}"
     return value.decode()
@@ -653,5 +653,5 @@ def _permission(grant: Any) -> str:
 
 def _cells1(found: Any) -> list[str]:
     return [
-        f"{found.row.decode()} {name.decode()}={_value(cell.value)}" for name, cell in sorted(found.columns.items())
+        f"{found.row.decode()} {name.decode()}={shown_cell(cell.value)}" for name, cell in sorted(found.columns.items())
     ]

@@ -5,8 +5,11 @@ of single rows, deletes of one version, times to live. Scans keep nothing here: 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Sequence
-from typing import final
+from functools import cache, partial
+from operator import itemgetter
+from typing import TypeVar, final
 
+from hbtable.client.whole_rows import Families, with_all_families
 from hbtable.hbase.admin.structs import (
     AdminCell,
     AdminColumn,
@@ -22,13 +25,16 @@ from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.conversion import check_row
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import SERVER_TIME, Row
-from hbtable.model.mutation import PUT, Operation, RowMutation
+from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
+T = TypeVar("T")
 Pause = Callable[[], object]
+_KIND_AND_FAMILY = itemgetter(0, 1)
+_WHOLE_ROW = (DELETE_FAMILY, b"")
 _MOST_ROWS = 10_000
 _ROWS_BETWEEN_PAUSES = 512
 _CELLS_BETWEEN_PAUSES = 2048
@@ -39,9 +45,13 @@ class AdminCellCalls:
     """The admin service's calls on cells. `answer_bytes`: the largest answer; a page ends when it has so much.
     `cell_bytes` is checked below."""
 
-    def __init__(self, tables: TableBackend, answer_bytes: int, pause: Pause) -> None:
-        """`pause` lets other tasks run between many things."""
+    def __init__(
+        self, tables: TableBackend, families: Callable[[bytes], Sequence[bytes]], answer_bytes: int, pause: Pause
+    ) -> None:
+        """`families`: of a table by its canonical name, for whoever may delete whole rows of it. `pause` lets other
+        tasks run between many things."""
         self._tables = tables
+        self._families = families
         self._pause = pause
         self._answer_bytes = answer_bytes
         self._page_bytes = min(4 << 20, answer_bytes)
@@ -87,13 +97,22 @@ class AdminCellCalls:
             raise BadArgument("the call has no operations")
         if ttl_millis is not None and ttl_millis < 0:
             raise BadArgument(f"a time to live of {ttl_millis} milliseconds")
-        mutation = RowMutation(check_row(row), list[Operation](operations), False, ttl_millis or 0)
-        self._tables.named(table).mutate((mutation,))
+        key, named, ttl = check_row(row), self._tables.named(table), ttl_millis or 0
+
+        @switches
+        def change(families: Families) -> None:
+            named.mutate((RowMutation(key, _operations(operations, families, self._pause), False, ttl),))
+
+        self._with_families(table, change)
 
     @switches
     def adminMutateRows(self, table: bytes | None, mutations: Sequence[AdminMutation] | None) -> None:
         rows = with_pauses(mutations or (), self._pause, _ROWS_BETWEEN_PAUSES)
-        made = [RowMutation(check_row(row), list[Operation](operations or ())) for row, operations in rows]
+        families = cache(partial(self._families, self._tables.canonical(table)))
+        made = [
+            RowMutation(check_row(row), _operations(operations or (), families, self._pause))
+            for row, operations in rows
+        ]
         self._tables.named(table).mutate(made)
 
     @switches
@@ -108,9 +127,14 @@ class AdminCellCalls:
     ) -> bool:
         if not operations:
             raise BadArgument("the call has no operations")
-        mutation = RowMutation(check_row(row), list[Operation](operations))
-        named = self._tables.named(table)
-        return named.check_and_mutate(mutation.row, family or b"", qualifier or b"", expected, mutation)
+        key, named = check_row(row), self._tables.named(table)
+
+        @switches
+        def change(families: Families) -> bool:
+            mutation = RowMutation(key, _operations(operations, families, self._pause))
+            return named.check_and_mutate(key, family or b"", qualifier or b"", expected, mutation)
+
+        return self._with_families(table, change)
 
     @switches
     def adminDeleteRange(
@@ -118,6 +142,25 @@ class AdminCellCalls:
     ) -> None:
         at = SERVER_TIME if timestamp is None else timestamp
         self._tables.named(table).delete_range(RowRange(start_row or b"", stop_row or b""), at)
+
+    @switches
+    def _with_families(self, table: bytes | None, change: Callable[[Families], T]) -> T:
+        return with_all_families(partial(self._families, self._tables.canonical(table)), change)
+
+
+@switches
+def _operations(given: Sequence[AdminOperation], families: Families, pause: Pause) -> list[Operation]:
+    """A delete of the family without a name is one of the whole row: of each of `families`. Clients name them
+    where they may know them."""
+    if _WHOLE_ROW not in map(_KIND_AND_FAMILY, given):
+        return list(given)
+    made: list[Operation] = []
+    for kind, family, qualifier, timestamp, value in with_pauses(given, pause, _CELLS_BETWEEN_PAUSES):
+        if kind == DELETE_FAMILY and not family:
+            made += [(kind, name, b"", timestamp, b"") for name in families()]
+        else:
+            made.append((kind, family, qualifier, timestamp, value))
+    return made
 
 
 @switches
