@@ -16,6 +16,8 @@ import pytest
 from hbtable.access.user import User
 from tests.harness.access_adapter import Adapter, Session, Thrift1Session
 from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
+from tests.harness.library_session import LibrarySession
+from tests.harness.shell_session import TypedSession
 
 FOLDER = Path(__file__).parents[2] / "compat-tests" / "access"
 NEEDS_READ_TOO = "what gives a new value back, or answers a condition, needs READ as well"
@@ -36,6 +38,10 @@ DIFFERENT = {
     r"scan all, filter ColumnCountGet 1": "it goes on with the next row (docs/deviations.md, filter-artefact)",
 }
 """Operation -> the rule by which it is not answered as by HBase."""
+ALSO_DIFFERENT: dict[type[Session], dict[str, str]] = {
+    LibrarySession: {"drop missing table": "that a table is missing is told to everybody, as by every read of it"},
+    TypedSession: {"drop namespace that has tables": "the same refusal by another of Java's classes, not shown"},
+}
 SCENARIOS = {
     "a dropped namespace loses its grants in the list, but they stay in force": "grants end with their namespace",
     "deleting a family keeps its grants": "grants end with their family",
@@ -60,6 +66,7 @@ class Replay:
 
     def __init__(self, session: type[Session] = Session) -> None:
         self.session = session
+        self.different = DIFFERENT | ALSO_DIFFERENT.get(session, {})
         self.gateway = GuardedGateway()
         self.driver = self._driver()
 
@@ -85,9 +92,10 @@ class Replay:
             files=[str(FOLDER / "matrix.jsonl")], only=None, holder=holder, messages=True, show=100_000, first=0
         )
         count = self._run(lambda: self.driver.matrix(self.adapter(), arguments))
-        for line in capsys.readouterr().out.split("DIFFERENT ")[1:]:
+        lines = capsys.readouterr().out.split("DIFFERENT ")[1:]
+        assert not [line for line in lines if not self._is_known(line)]
+        for line in lines:
             operation = line.partition("\n")[0].partition(": ")[2]
-            assert any(re.fullmatch(pattern, operation) for pattern in DIFFERENT), line
             if operation in ("compact table", "major compact table", "balance", "balancer switch"):
                 assert "got AccessDeniedException" in line, line
             if operation == "get family zz (missing)":
@@ -95,6 +103,10 @@ class Replay:
             if operation.startswith("delete row"):
                 assert line.rstrip().endswith("scope=NS:w, params=[table=NS:w,],action=WRITE)"), line
         return count
+
+    def _is_known(self, line: str) -> bool:
+        operation = line.partition("\n")[0].partition(": ")[2]
+        return any(re.fullmatch(pattern, operation) for pattern in self.different)
 
     def scenario(self, name: str) -> "Counter[str]":
         arguments = argparse.Namespace(
@@ -132,6 +144,33 @@ def test_some_holders_by_thrift1(holder: str, capsys: pytest.CaptureFixture[str]
 @pytest.mark.verify
 def test_every_holder_by_thrift1(capsys: pytest.CaptureFixture[str]) -> None:
     assert Replay(Thrift1Session).matrix(".", capsys)["equal"] > 11_000
+
+
+@pytest.fixture
+def unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library and the shell wait for answers in a thread of a program of their own: what does has no mark."""
+    monkeypatch.setattr("hbtable.testing.simulated.scheduler.unmarked_functions", lambda *_: [])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unmarked")
+@pytest.mark.parametrize("session", [LibrarySession, TypedSession])
+@pytest.mark.parametrize("holder", ["^f:a RW user$", "^table W user$", "^table A user$", "^none  user$"])
+def test_some_holders_by_the_library_and_the_shell(
+    session: type[Session], holder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count = Replay(session).matrix(holder, capsys)
+    assert count["equal"] > 90
+    assert count["different"] < 40
+
+
+@pytest.mark.verify
+@pytest.mark.usefixtures("unmarked")
+@pytest.mark.parametrize(("session", "least"), [(LibrarySession, 8000), (TypedSession, 7000)])
+def test_every_holder_by_the_library_and_the_shell(
+    session: type[Session], least: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Replay(session).matrix(".", capsys)["equal"] > least
 
 
 @pytest.mark.verify
