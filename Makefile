@@ -20,7 +20,7 @@
 #   make crash | crash-points | damage | damaged-lives
 #   make sim | cluster-sim
 #   make fuzz | patterns | filter-fuzz
-#   make hostile | overload | handshakes | soak | wide-rows
+#   make hostile | overload | handshakes | storm | soak | wide-rows
 #   make flights | transfer
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -214,6 +214,10 @@ overload: $(VENV)/.test
 .PHONY: handshakes
 handshakes: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.handshakes $(ARGS)
+
+.PHONY: storm
+storm: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.storm $(ARGS)
 
 .PHONY: wide-rows
 wide-rows: $(VENV)/.test
