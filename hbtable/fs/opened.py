@@ -17,7 +17,6 @@ from hbtable.errors import InvalidConfiguration
 from hbtable.fs.blocking_calls import ThreadCalls
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import ClosableFileSystem, FileSystem
-from hbtable.fs.kerberos_tickets import WebTickets
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.webhdfs.copies import count_copies
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
@@ -88,18 +87,18 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     if not parts.scheme:
         return LocalFileSystem(parts.folder, runtime)
     if parts.scheme == "webhdfs":
-        http = _carrier(runtime, options.webhdfs)
+        http = _carrier(runtime, "webhdfs.sign_in", options.webhdfs.sign_in)
         return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=http.close)
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
-    tickets = WebTickets("hdfs.sign_in") if options.hdfs.sign_in == KERBEROS else None
-    connections = HttpConnections(runtime.clock_seconds, tickets)
-    web = _web_namenodes(runtime, connections, parts.hosts, options.hdfs.web_addresses, tickets is None)
+    http = _carrier(runtime, "hdfs.sign_in", options.hdfs.sign_in)
+    by_name = options.hdfs.sign_in != KERBEROS
+    web = _web_namenodes(runtime, http, parts.hosts, options.hdfs.web_addresses, by_name)
     hosts = ",".join(parts.hosts)
     return HdfsNativeFileSystem(
         runtime, hosts, parts.folder, options.hdfs,
-        count_copies=lambda path: count_copies(web, path), on_close=connections.close,
+        count_copies=lambda path: count_copies(web, path), on_close=http.close,
     )  # fmt: skip
 
 
@@ -139,10 +138,10 @@ def _hadoop_user() -> str:
         return WebHdfsOptions.user
 
 
-def _carrier(runtime: Runtime, options: WebHdfsOptions) -> "HttpConnections | PackageSession":
-    if options.sign_in != KERBEROS:
+def _carrier(runtime: Runtime, option: str, sign_in: str) -> "HttpConnections | PackageSession":
+    """`option`: the one that says `sign_in`, for people."""
+    if sign_in != KERBEROS:
         return HttpConnections(runtime.clock_seconds)
     from hbtable.fs.webhdfs.package import kerberos_session
 
-    WebTickets("webhdfs.sign_in")  # which says at the start that there is no ticket
-    return kerberos_session()
+    return kerberos_session(option)

@@ -1,4 +1,1 @@
-import requests
-
-class InsecureClient:
-    def __init__(self, url: str, user: str | None = None, *, session: requests.Session | None = None) -> None: ...
+# What hbtable uses of the package hdfs is in its ext.

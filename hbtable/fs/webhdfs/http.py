@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.fs.kerberos_tickets import NoTicket, WebTickets
 from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 
 _CONNECT_SECONDS: Final = 2.0
@@ -20,31 +19,26 @@ _LONGEST_IDLE_SECONDS: Final = 4.0
 """Hadoop's own limit is 10 s, in newer versions 60."""
 _KEPT_PER_HOST: Final = 16
 _PIECE_BYTES: Final = 1 << 18
-_SIGNED: Final = "delegation="
-"""In the target of a request that a token signs: the NameNode puts one into its redirects to DataNodes."""
 
 
 @final
 class HttpConnections:
-    """Callable as webhdfs_requests.Http. Owns the idle connections. `clock` must do in any thread. `tickets` sign each
-    request that no token signs."""
+    """Callable as webhdfs_requests.Http. Owns the idle connections. `clock` must do in any thread."""
 
-    def __init__(self, clock: Callable[[], float], tickets: WebTickets | None = None) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._tickets = tickets
         self._lock = threading.Lock()
         self._idle: dict[str, list[tuple[http.client.HTTPConnection, float]]] = {}
         self._closed = False
 
     def __call__(self, request: WebHdfsRequest) -> WebHdfsResponse:
         ends = self._clock() + request.seconds
-        signature = self._signature(request)
         connection = self._taken(request.host) if request.keep_open else None
         if connection is None:
             connection = _connected(request.host, min(_CONNECT_SECONDS, request.seconds))
         keep = False
         try:
-            response, keep = _exchanged(connection, request, signature, lambda: ends - self._clock())
+            response, keep = _exchanged(connection, request, lambda: ends - self._clock())
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise NoAnswer(f"{request.host}: {type(error).__name__} {error}") from error
         finally:
@@ -53,14 +47,6 @@ class HttpConnections:
             else:
                 connection.close()
         return response
-
-    def _signature(self, request: WebHdfsRequest) -> dict[str, str]:
-        if self._tickets is None or _SIGNED in request.target:
-            return {}
-        try:
-            return {"Authorization": self._tickets.header(request.host.rpartition(":")[0].strip("[]"))}
-        except NoTicket as error:
-            raise NotSent(str(error)) from error
 
     def close(self) -> None:
         """Requests that are under way in other threads go on; their connections are not kept."""
@@ -104,21 +90,18 @@ def _connected(host: str, seconds: float) -> http.client.HTTPConnection:
 
 
 def _exchanged(
-    connection: http.client.HTTPConnection,
-    request: WebHdfsRequest,
-    signature: dict[str, str],
-    left: Callable[[], float],
+    connection: http.client.HTTPConnection, request: WebHdfsRequest, left: Callable[[], float]
 ) -> tuple[WebHdfsResponse, bool]:
     """The answer, and whether the connection may be used again."""
     _wait_at_most(connection, left())
     if not isinstance(request.body, bytes):
         request.body.seek(0)
-    _send(connection, request, signature)
+    _send(connection, request)
     return _received(connection, left)
 
 
-def _send(connection: http.client.HTTPConnection, request: WebHdfsRequest, signature: dict[str, str]) -> None:
-    headers = {"Content-Type": "application/octet-stream", **signature}
+def _send(connection: http.client.HTTPConnection, request: WebHdfsRequest) -> None:
+    headers = {"Content-Type": "application/octet-stream"}
     if request.method != "GET":
         length = len(request.body) if isinstance(request.body, bytes) else request.length_bytes
         headers["Content-Length"] = str(length)

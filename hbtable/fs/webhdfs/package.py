@@ -1,13 +1,12 @@
-"""The `hdfs` package's sessions as a carrier of requests: for clusters whose WebHDFS asks for Kerberos.
+"""Carries requests over the `hdfs` package's sessions, for NameNodes that ask for Kerberos over HTTP.
 
-What the package does well is signing in (SPNEGO, throttled; also delegation tokens), and that is what is used of it.
-Its calls are not: with several NameNodes they repeat any request whose answer is lost, a rename too; without a timeout
-they wait for ever; and paths with #LATEST mean something else (docs/faults.md: the package hdfs).
+Only the package's signing in is used (SPNEGO, throttled, and delegation tokens). Its calls are not: with several
+NameNodes they repeat any request whose answer is lost, also a rename; without a timeout they wait for ever; and paths
+with #LATEST mean something else (docs/faults.md: the package hdfs).
 """
 
 from typing import Final, final
 
-import hdfs
 import requests
 from urllib3.exceptions import NewConnectionError
 
@@ -64,21 +63,25 @@ class PackageSession:
         self._session.close()
 
 
-def insecure_session(user: str) -> PackageSession:
-    """Signs in by name alone, as HttpConnections does."""
-    session = requests.Session()
-    hdfs.InsecureClient("http://unused", user=user, session=session)
-    return PackageSession(session)
-
-
-def kerberos_session() -> PackageSession:
-    """Signs in with the process's Kerberos ticket. InvalidConfiguration without the package for it."""
+def kerberos_session(option: str) -> PackageSession:
+    """Signs in with the tickets of the user whom `kinit`, or the keytab that $KRB5_CLIENT_KTNAME names, made of this
+    process. InvalidConfiguration when there is no such user, or a package is missing. `option`: what asked for it, for
+    people."""
     try:
+        import gssapi
+        from gssapi.exceptions import GSSError
         from hdfs.ext.kerberos import KerberosClient
     except ImportError as error:
         raise InvalidConfiguration(
-            "webhdfs.sign_in needs the package requests-kerberos: pip install 'hbtable[kerberos]', which needs MIT's "
-            "Kerberos (Debian: libkrb5-dev)"
+            f"{option} needs python-gssapi and requests-kerberos: pip install 'hbtable[kerberos]', which needs MIT's "
+            f"Kerberos (Debian: libkrb5-dev): {error}"
+        ) from error
+    try:
+        str(gssapi.Credentials(usage="initiate").name)
+    except GSSError as error:
+        raise InvalidConfiguration(
+            f"{option} needs a ticket of Kerberos: run kinit, or name this role's keytab in the variable "
+            f"KRB5_CLIENT_KTNAME: {error}"
         ) from error
     session = requests.Session()
     KerberosClient("http://unused", max_concurrency=_SIGNINGS_AT_ONCE, session=session)

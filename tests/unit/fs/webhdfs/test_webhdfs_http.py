@@ -1,21 +1,20 @@
 """HTTP over connections of our own, against a server on loopback that answers what each test says."""
 
 import io
-import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
+import requests
 
 from hbtable.fs.hdfs import file_system as native_file_system
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import CountsCopies
-from hbtable.fs.kerberos_tickets import NoTicket
 from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_system
 from hbtable.fs.webhdfs.http import HttpConnections
-from hbtable.fs.webhdfs.package import insecure_session
+from hbtable.fs.webhdfs.package import PackageSession
 from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, WebHdfsRequest
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
@@ -88,7 +87,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["own", "package"])
 def http(request: pytest.FixtureRequest) -> Iterator[Http]:
-    carrier = HttpConnections(time.monotonic) if request.param == "own" else insecure_session("somebody")
+    carrier = HttpConnections(time.monotonic) if request.param == "own" else PackageSession(requests.Session())
     yield carrier
     carrier.close()
 
@@ -174,47 +173,11 @@ def _answer_and_wait(listener: socket.socket, sent: bytes) -> None:
             pass
 
 
-def test_the_package_signs_in_by_name(server: Server) -> None:
-    session = insecure_session("somebody")
-    server.answers = [EMPTY]
-    session(WebHdfsRequest("GET", server.host, "/a?op=X", seconds=60))
-    assert b"user.name=somebody" in server.requests[0].split(b"\r\n")[0]
-    session.close()
-
-
 def test_a_refused_connection_has_sent_nothing(http: Http) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         nobody = address_of(listener)
     with pytest.raises(NotSent, match=f"{nobody} cannot be reached"):
         http(WebHdfsRequest("GET", nobody, "/a?op=X", seconds=60))
-
-
-class Tickets:
-    """A new one for each request, until there are none."""
-
-    def __init__(self, most: int) -> None:
-        self.given: list[str] = []
-        self._most = most
-
-    def header(self, host: str) -> str:
-        if len(self.given) == self._most:
-            raise NoTicket("there is no ticket")
-        self.given.append(host)
-        return f"Negotiate {len(self.given)}"
-
-
-def test_each_request_has_a_ticket_of_its_own_unless_a_token_signs_it(server: Server) -> None:
-    tickets = Tickets(2)
-    http = HttpConnections(time.monotonic, tickets)  # type: ignore[arg-type]
-    server.answers = [EMPTY] * 3
-    for target in ("/a?op=X", "/b?op=CREATE&delegation=IgAD", "/c?op=X"):
-        http(WebHdfsRequest("GET", server.host, target, keep_open=True, seconds=60))
-    signed = [re.findall(rb"Authorization: (.*)\r\n", request) for request in server.requests]
-    assert signed == [[b"Negotiate 1"], [], [b"Negotiate 2"]]
-    assert tickets.given == [server.host.rpartition(":")[0]] * 2
-    with pytest.raises(NotSent, match="there is no ticket"):
-        http(WebHdfsRequest("GET", server.host, "/d?op=X", keep_open=True, seconds=60))
-    http.close()
 
 
 def test_over_hdfs_too_the_connections_that_count_copies_are_closed(
