@@ -14,18 +14,16 @@ from typing import Any, Final, final
 from thriftpy2.transport import TTransportException
 
 from hbtable.happybase.routes import Address, Routes
-
-_READS: Final = frozenset(
-    ("get", "getVer", "getVerTs", "getRow", "getRowTs", "getRowWithColumns", "getRowWithColumnsTs")
+from hbtable.hbase.cell_methods import (
+    BATCHES,
+    OPEN_SCANS,
+    READS_OF_A_ROW,
+    READS_OF_ROWS,
+    SCANS_OPENED,
+    WRITES_BY_STRUCT,
+    WRITES_OF_A_ROW,
 )
-_WRITES: Final = frozenset(
-    (
-        "mutateRow", "mutateRowTs", "deleteAll", "deleteAllTs", "deleteAllRow", "deleteAllRowTs", "atomicIncrement",
-        "checkAndPut",
-    )
-)  # fmt: skip
-_READS_OF_ROWS: Final = frozenset(("getRows", "getRowsTs", "getRowsWithColumns", "getRowsWithColumnsTs"))
-_BATCHES: Final = frozenset(("mutateRows", "mutateRowsTs"))
+
 _CHANGES_OF_TABLES: Final = frozenset(["createTable", "deleteTable", "enableTable", "disableTable"])
 _OWNERS: Final = "getTableRegions"
 _BROKEN: Final = (TTransportException, OSError, EOFError)
@@ -54,17 +52,17 @@ class RoutedClient:
         return call
 
     def _way(self, method: str) -> Callable[..., Any]:
-        if method in _READS or method in _WRITES:
+        if method in READS_OF_A_ROW or method in WRITES_OF_A_ROW:
             return lambda table, row, *rest: self._on_row(method, table, row, (table, row, *rest))
-        if method in ("increment", "append"):
+        if method in WRITES_BY_STRUCT:
             return lambda asked: self._on_row(method, asked.table, asked.row, (asked,))
-        if method in _READS_OF_ROWS:
+        if method in READS_OF_ROWS:
             return lambda table, rows, *rest: self._read(method, table, rows, rest)
-        if method in _BATCHES:
+        if method in BATCHES:
             return lambda table, batches, *rest: self._write(method, table, batches, rest)
-        if method.startswith("scannerOpen"):
+        if method in SCANS_OPENED:
             return lambda table, asked, *rest: self._open_scanner(method, table, (table, asked, *rest))
-        if method in ("scannerGet", "scannerGetList", "scannerClose"):
+        if method in OPEN_SCANS:
             return lambda scanner, *rest: self._on_scanner(method, scanner, rest)
         if method in _CHANGES_OF_TABLES:
             return lambda table, *rest: self._change(method, table, rest)
@@ -102,7 +100,7 @@ class RoutedClient:
             return getattr(client, method)(*arguments)
         except _BROKEN:
             self._lost(table, owner, client)
-            if method not in _READS or client is self._seed:
+            if method not in READS_OF_A_ROW or client is self._seed:
                 raise
         return getattr(self._seed, method)(*arguments)
 

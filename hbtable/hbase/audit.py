@@ -15,6 +15,7 @@ from hbtable.errors import AccessDenied
 from hbtable.hbase import errors
 from hbtable.hbase.admin.declared import DECLARED
 from hbtable.hbase.audit_words import About, Words, about, shown
+from hbtable.hbase.cell_methods import THRIFT1, THRIFT2
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.switches import switches
 
@@ -26,19 +27,8 @@ claim: Final = _CLAIMED.set
 """The client says that it is this user, and has not proved it yet. A refused login names him."""
 DENIED: Final = errors.HBASE + "security.AccessDeniedException"
 
-_CELLS: Final = (
-    # Thrift1
-    "get getVer getVerTs getRow getRowTs getRowWithColumns getRowWithColumnsTs getRows getRowsTs getRowsWithColumns "
-    "getRowsWithColumnsTs mutateRow mutateRowTs mutateRows mutateRowsTs deleteAll deleteAllTs deleteAllRow "
-    "deleteAllRowTs atomicIncrement increment incrementRows append checkAndPut scannerOpen scannerOpenTs "
-    "scannerOpenWithStop scannerOpenWithStopTs scannerOpenWithPrefix scannerOpenWithScan scannerGet scannerGetList "
-    "scannerClose "
-    # Thrift2
-    "exists existsAll getMultiple put putMultiple deleteSingle deleteMultiple checkAndDelete checkAndMutate "
-    "openScanner getScannerRows getScannerResults closeScanner "
-    # hbtable's own
-    "adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate"
-)
+_OWN: Final = "adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate"
+"""Of hbtable's service, on cells."""
 _QUESTIONS: Final = (
     "getTableNames getTableNamesWithIsTableEnabled isTableEnabled getTableRegions getRegionInfo getColumnDescriptors "
     "getThriftServerType getClusterId "
@@ -51,7 +41,7 @@ _QUESTIONS: Final = (
 )
 """Those that rpc/services.py declares, with `changes_nothing`, are not among them."""
 UNHEARD: Final = frozenset(
-    (*_CELLS.split(), *_QUESTIONS.split(), *(name for name, one in DECLARED.items() if one.changes_nothing))
+    (*THRIFT1, *THRIFT2, *_OWN.split(), *_QUESTIONS.split(), *(n for n, one in DECLARED.items() if one.changes_nothing))
 )
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
 STRANGERS_A_MINUTE: Final = 600

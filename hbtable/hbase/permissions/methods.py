@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hbtable.access.actions import Action
 from hbtable.access.scopes import GLOBAL, Scope, of_table
+from hbtable.hbase import cell_methods
 from hbtable.hbase.admin.declared import DECLARED
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.hbase.codec.thrift2_structs import TNamespaceDescriptor, TTableDescriptor, TTableName
@@ -56,14 +57,7 @@ def _created_by_thrift1(arguments: Sequence[Any]) -> tuple[bytes, list[bytes]] |
 
 
 THRIFT1: Final[dict[str, Requirement]] = {
-    **_each(
-        "get getVer getVerTs getRow getRowTs getRowWithColumns getRowWithColumnsTs getRows getRowsTs "
-        "getRowsWithColumns getRowsWithColumnsTs mutateRow mutateRowTs mutateRows mutateRowsTs deleteAll deleteAllTs "
-        "deleteAllRow deleteAllRowTs atomicIncrement increment incrementRows append checkAndPut scannerOpen "
-        "scannerOpenTs scannerOpenWithStop scannerOpenWithStopTs scannerOpenWithPrefix scannerOpenWithScan "
-        "scannerGet scannerGetList scannerClose",
-        of_cells,
-    ),
+    **dict.fromkeys(cell_methods.THRIFT1, of_cells),
     **_each("isTableEnabled getTableRegions getRegionInfo getThriftServerType getClusterId", open_to_users),
     "getTableNames": lists(lambda guard, answer: [name for name in answer if guard.knows_of(name)]),
     "getTableNamesWithIsTableEnabled": lists(
@@ -121,12 +115,7 @@ def _administered(guard: Guard, answer: Sequence[TNamespaceDescriptor]) -> list[
 
 
 THRIFT2: Final[dict[str, Requirement]] = {
-    **_each(
-        "exists existsAll get getMultiple put putMultiple deleteSingle deleteMultiple mutateRow checkAndPut "
-        "checkAndDelete checkAndMutate increment append openScanner getScannerRows getScannerResults "
-        "closeScanner",
-        of_cells,
-    ),
+    **dict.fromkeys(cell_methods.THRIFT2, of_cells),
     **_each(
         "tableExists isTableEnabled isTableDisabled isTableAvailable getRegionLocation getAllRegionLocations "
         "listNamespaces getThriftServerType getClusterId",

@@ -20,9 +20,10 @@ from socket import SHUT_WR
 from typing import Final, NamedTuple, Protocol, final
 
 from hbtable.errors import HbtableError, Overloaded
+from hbtable.hbase.cell_methods import READS_OF_A_ROW
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.relays.links import DIRECT, DONE, SENDING, STRAY, TAKEN, Greeting
-from hbtable.hbase.relays.relay import READS, U32, Elsewhere, Relay, outcome_unknown
+from hbtable.hbase.relays.relay import U32, Elsewhere, Relay, outcome_unknown
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.shared_descriptors import SharedNumbers, send_shared, shared_page
 from hbtable.runtime.network.sockets import ServedSocket, Socket
@@ -234,7 +235,7 @@ class DirectCalls:
         passed.found.table.forget_tablet(passed.found.row)
         if numbers[SENDING] >= passed.number:
             self._connection.close()
-        elif numbers[TAKEN] >= passed.number and passed.method.name not in READS:
+        elif numbers[TAKEN] >= passed.number and passed.method.name not in READS_OF_A_ROW:
             error = outcome_unknown(passed.link.owner, passed.method, passed.values, "its process has ended")
             self._connection.answer_here(passed.method, passed.sequence, passed.values, error)
         else:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol, final
 
 from hbtable.errors import HbtableError, OutcomeUnknown
+from hbtable.hbase.cell_methods import BATCHES, READS_OF_A_ROW, WRITES_OF_A_ROW
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.thrift_structs import Mutation
 from hbtable.hbase.relays.links import EXCHANGE, Greeting
@@ -34,16 +35,6 @@ RELAYED: Final = "relayed"
 NOT_MINE: Final = b"not mine"
 
 U32: Final = struct.Struct(">I")
-READS: Final = frozenset(
-    ("get", "getVer", "getVerTs", "getRow", "getRowWithColumns", "getRowTs", "getRowWithColumnsTs")
-)
-_WRITES: Final = frozenset(
-    (
-        "mutateRow", "mutateRowTs", "deleteAll", "deleteAllTs", "deleteAllRow", "deleteAllRowTs", "atomicIncrement",
-        "checkAndPut",
-    )
-)  # fmt: skip
-_BATCHES: Final = frozenset(("mutateRows", "mutateRowsTs"))
 _MUTATIONS: Final = frozenset(("mutateRow", "mutateRowTs"))
 _RECEIVE_BYTES: Final = 65536
 _KEPT: Final = 64
@@ -126,7 +117,7 @@ class Relay:
             answer = self._exchange(found.owner, message)
         except _Lost as error:
             found.table.forget_tablet(found.row)
-            if method.name in READS:
+            if method.name in READS_OF_A_ROW:
                 return None
             raise outcome_unknown(found.owner, method, values, str(error)) from error
         if answer is None or answer == NOT_MINE:
@@ -143,9 +134,9 @@ class Relay:
     def _located(self, name: str, values: Sequence[object]) -> tuple[Located, bytes, TabletRecord] | None:
         """Table, row and the tablet of all of it; None: not of one tablet, or not known."""
         name_of_table, row, rows = None, None, None
-        if name in READS or name in _WRITES:
+        if name in READS_OF_A_ROW or name in WRITES_OF_A_ROW:
             name_of_table, row = values[:2]
-        elif name in _BATCHES and isinstance(values[1], list) and 0 < len(values[1]) <= _MOST_ROWS:
+        elif name in BATCHES and isinstance(values[1], list) and 0 < len(values[1]) <= _MOST_ROWS:
             name_of_table, rows = values[:2]
             row = values[1][0][0]
         if not isinstance(name_of_table, bytes) or not isinstance(row, bytes):
@@ -197,7 +188,7 @@ def outcome_unknown(owner: str, method: ThriftMethod, values: Sequence[Any], why
 
 
 def _has_only_puts(name: str, values: Sequence[Any]) -> bool:
-    if name in _BATCHES:
+    if name in BATCHES:
         # A batch of three is a row's put, made quickly (codec.fast_puts).
         return all(len(batch) != 2 or _are_puts(batch[1]) for batch in values[1])
     return name in _MUTATIONS and _are_puts(values[2])
