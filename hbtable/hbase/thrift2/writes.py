@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Final, TypeVar, final
+from typing import Final, NamedTuple, TypeVar, final
 
 from hbtable.client.table_calls import TableCalls
 from hbtable.client.whole_rows import Families, with_all_families
@@ -50,6 +50,15 @@ _COUNTERS_BETWEEN_PAUSES: Final = 16
 _ROWS_AT_ONCE: Final = 1000
 _VERSIONS_LOOKED_AT: Final = 8
 """Of a counter, for the time of the value that was just written."""
+
+
+class _Checked(NamedTuple):
+    """The column whose newest value a condition is about."""
+
+    table: bytes
+    row: bytes
+    family: bytes
+    qualifier: bytes
 
 
 @final
@@ -201,16 +210,17 @@ class Thrift2WriteCalls:
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, put: TPut
     ) -> bool:
         mutation = put_mutation(put, self._cell_bytes, self._pause)
-        return self._if_equal(table, row, family, qualifier, value, mutation)
+        return self._if_equal(_Checked(table, row, family, qualifier), value, mutation)
 
     @switches
     def checkAndDelete(
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, delete: TDelete
     ) -> bool:
+        checked = _Checked(table, row, family, qualifier)
+
         @switches
         def change(families: Families) -> bool:
-            mutation = delete_mutation(delete, families, self._pause)
-            return self._if_equal(table, row, family, qualifier, value, mutation)
+            return self._if_equal(checked, value, delete_mutation(delete, families, self._pause))
 
         return self._with_families(table, change)
 
@@ -225,56 +235,38 @@ class Thrift2WriteCalls:
         value: bytes | None,
         mutations: TRowMutations,
     ) -> bool:
+        checked = _Checked(table, row, family, qualifier)
+
         @switches
         def change(families: Families) -> bool:
-            mutation = self._row_mutation(families, mutations)
-            return self._if_compared(table, row, family, qualifier, operator, value, mutation)
+            return self._if_compared(checked, operator, value, self._row_mutation(families, mutations))
 
         return self._with_families(table, change)
 
     @switches
-    def _if_compared(
-        self,
-        table: bytes,
-        row: bytes,
-        family: bytes,
-        qualifier: bytes,
-        operator: int,
-        value: bytes | None,
-        mutation: RowMutation,
-    ) -> bool:
+    def _if_compared(self, checked: _Checked, operator: int, value: bytes | None, mutation: RowMutation) -> bool:
         if operator == _NO_OP:
-            return self._if_stored(table, row, family, qualifier, lambda _: True, mutation)
+            return self._if_stored(checked, lambda _: True, mutation)
         if operator not in _COMPARE:
             raise MissingField(f"there is no compare operator {operator} (TCompareOperator)")
-        if not value:
-            if operator != _NOT_EQUAL or value is None:
-                return self._if_equal(table, row, family, qualifier, None, mutation)
-            return self._if_stored(table, row, family, qualifier, bool, mutation)
-        if operator == _EQUAL:
-            return self._if_equal(table, row, family, qualifier, value, mutation)
-        return self._if_stored(table, row, family, qualifier, partial(_COMPARE[operator], value), mutation)
+        if operator == _EQUAL or not value:
+            if operator == _NOT_EQUAL and value is not None:
+                return self._if_stored(checked, bool, mutation)
+            return self._if_equal(checked, value or None, mutation)
+        return self._if_stored(checked, partial(_COMPARE[operator], value), mutation)
 
     @switches
-    def _if_equal(
-        self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, mutation: RowMutation
-    ) -> bool:
-        self._check_rows(row, mutation)
+    def _if_equal(self, checked: _Checked, value: bytes | None, mutation: RowMutation) -> bool:
+        table, row, family, qualifier = checked
+        _check_rows(row, mutation)
         return self._tables.named(table).check_and_mutate(row, family, qualifier, value, mutation)
 
     @switches
-    def _if_stored(
-        self,
-        table: bytes,
-        row: bytes,
-        family: bytes,
-        qualifier: bytes,
-        holds: Callable[[bytes], bool],
-        mutation: RowMutation,
-    ) -> bool:
+    def _if_stored(self, checked: _Checked, holds: Callable[[bytes], bool], mutation: RowMutation) -> bool:
         """Makes the change if the condition holds for the stored value, and that is still stored; if it is not any
         more, all is looked at again. Returns whether the change was made. A missing column never matches."""
-        self._check_rows(row, mutation)
+        table, row, family, qualifier = checked
+        _check_rows(row, mutation)
         self._tables.check_condition(table, family, qualifier, mutation)
         named = self._tables.named(table)
         spec = ReadSpec({family: frozenset((qualifier,))}, max_bytes=self._answer_bytes)
@@ -287,13 +279,6 @@ class Thrift2WriteCalls:
                 return False
             if named.check_and_mutate(row, family, qualifier, stored, mutation):
                 return True
-
-    def _check_rows(self, row: bytes, mutation: RowMutation) -> None:
-        if mutation.row != row:
-            raise JavaError(
-                DO_NOT_RETRY, f"Action's row must match the row {shown(row)} of the check, not {shown(mutation.row)}"
-            )
-        check_row(row)
 
     # ---------------------------------------------------------------- counters and appends
 
@@ -348,6 +333,14 @@ class Thrift2WriteCalls:
         if append.return_results is False:
             return NOTHING
         return result(row, sorted_with_pauses(cells, _name, self._pause), self._pause)
+
+
+def _check_rows(row: bytes, mutation: RowMutation) -> None:
+    if mutation.row != row:
+        raise JavaError(
+            DO_NOT_RETRY, f"Action's row must match the row {shown(row)} of the check, not {shown(mutation.row)}"
+        )
+    check_row(row)
 
 
 def _amount(column: TColumnIncrement) -> int:
