@@ -14,16 +14,13 @@ from typing import Final, final
 from hbtable import __version__
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountFile
-from hbtable.access.verification import Verifier
 from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
-from hbtable.hbase.transports.kerberos import kerberos_of
 from hbtable.launch.access_warnings import warn_of_access
-from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
@@ -39,6 +36,7 @@ from hbtable.launch.roles.startup_checks import check_ports
 from hbtable.launch.roles.watchdog import LOST
 from hbtable.launch.thrift_gateway import (
     SCANNERS_FILE,
+    ask_users,
     make_thrift_gateway,
     reload_security,
     restore_scanners,
@@ -90,10 +88,8 @@ class SingleServer:
         self._memory_line = memory.banner(self._embedded.server.block_cache_bytes)
         self._path = folder
         self.runtime = GeventRuntime()
-        auth = self.security.auth
         self._users = AccountFile(folder)
-        verifier = Verifier(self.runtime, self._users, auth)
-        self.security.ask(verifier, open_audit(auth, self.runtime.wall_millis), kerberos_of(auth, self.runtime))
+        ask_users(self.runtime, self.security, self._users)
         self.registry = Registry()
         self._stop_asked = self.runtime.event()
         self._folder: DataFolder

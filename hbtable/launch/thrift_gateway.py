@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from hbtable.access.store import AccountStore
+from hbtable.access.verification import Verifier
 from hbtable.client.client import Client
 from hbtable.errors import FileNotFound, InvalidConfiguration
 from hbtable.fs.interface import FileSystem
@@ -13,6 +15,8 @@ from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingSe
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ClusterIdentity, Listen, ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.transports.kerberos import kerberos_of
+from hbtable.launch.audit_log import open_audit
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import INCARNATIONS, MASTER, MasterCandidate, ServerFile
 from hbtable.lockservice.toggles import OperatorToggles
@@ -86,6 +90,13 @@ def make_guard(runtime: Runtime, session: Session, client: Client, security: Gat
     if not security.auth.enabled:
         return None
     return Guard(runtime, session, security.auth.superuser_names(), client.admin.namespaces, client.admin.record)
+
+
+def ask_users(runtime: Runtime, security: GatewaySecurity, users: AccountStore) -> None:
+    """To be called before the gateway is made. InvalidConfiguration."""
+    auth = security.auth
+    audit = open_audit(auth, runtime.wall_millis)
+    security.ask(Verifier(runtime, users, auth), audit, kerberos_of(auth, runtime))
 
 
 def reload_security(security: GatewaySecurity) -> None:

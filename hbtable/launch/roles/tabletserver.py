@@ -7,22 +7,16 @@ scanners saved -> internal service closed -> log, server file, session. A second
 that safe. A lost lock ends the process in the middle of whatever it does.
 """
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountNode
-from hbtable.access.verification import Verifier
-from hbtable.client.client import Client
-from hbtable.client.suspects import Suspects
-from hbtable.errors import HbtableError
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
-from hbtable.hbase.transports.kerberos import kerberos_of
 from hbtable.launch.access_warnings import warn_of_access
-from hbtable.launch.audit_log import open_audit
+from hbtable.launch.composed_server import compose_server, drain
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import tabletserver_options
@@ -31,15 +25,13 @@ from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.launch.thrift_gateway import (
-    make_guard,
+    ask_users,
     make_thrift_gateway,
     reload_security,
     restore_scanners,
     save_scanners,
     scanners_file,
 )
-from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
 from hbtable.reachability.giving_up import GivingUp
 from hbtable.reachability.observing import Observer
@@ -50,8 +42,6 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerRole
-
-log = logging.getLogger(__name__)
 
 
 @final
@@ -94,25 +84,16 @@ class TabletServerProcess:
         runtime, environment, session = self._runtime, self._environment, self._environment.session
         registry, local = Registry(), LocalTransport()
         transport = environment.transport(local)
-        locator = Locator(session, transport, runtime)
-        catalog = Catalog(session, locator, environment.fs)
-        options = tabletserver_options(self._configuration)
-        self.role = role = TabletServerRole(
-            runtime, session, environment.fs, catalog, registry, self._watchdog.lost, options
+        options, lost = tabletserver_options(self._configuration), self._watchdog.lost
+        self.role, client, guard = compose_server(
+            runtime, session, environment.fs, transport, local, registry, lost, options, self._security
         )
-        suspects = Suspects(runtime, session)
-        client = Client(runtime, session, transport, locator=locator, suspects=suspects)
-        guard = make_guard(runtime, session, client, self._security)
-        if guard is not None:
-            role.guard(guard.data)
-        local.register_server(role.incarnation, role.service, role.admin)
+        role = self.role
         self._rpc, self._address = environment.serve_roles(local, self._listen.tabletserver_port)
         announced = self._listen.announced()
-        suspects.start()
-        auth, users = self._security.auth, AccountNode(session, runtime.clock_seconds)
-        warn_of_access(self._configuration.options("tls", TlsOptions), auth, users)
-        verifier = Verifier(runtime, users, auth)
-        self._security.ask(verifier, open_audit(auth, runtime.wall_millis), kerberos_of(auth, runtime))
+        users = AccountNode(session, runtime.clock_seconds)
+        warn_of_access(self._configuration.options("tls", TlsOptions), self._security.auth, users)
+        ask_users(runtime, self._security, users)
         self.gateway = make_thrift_gateway(
             runtime,
             client,
@@ -169,11 +150,7 @@ class TabletServerProcess:
     def stop(self) -> None:
         """Drains: the tablets move to other servers, every request under way is answered."""
         self._status.drain()
-        try:
-            self.role.drain()
-        except HbtableError as error:
-            log.warning("not every tablet could be flushed: %s", error)
-        self.gateway.drain()
+        drain(self.role, self.gateway)
         save_scanners(self.gateway, self._environment.fs, self._scanners)
         self.gateway.close()
         self._rpc.close()

@@ -15,9 +15,7 @@ from typing import Final, NoReturn, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountFile
-from hbtable.access.verification import Verifier
 from hbtable.client.client import Client
-from hbtable.client.suspects import Suspects
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.folder_identity import InheritedFolder
 from hbtable.fs.local import LocalFileSystem
@@ -25,8 +23,7 @@ from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.relays.relay import Relay
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
-from hbtable.hbase.transports.kerberos import kerberos_of
-from hbtable.launch.audit_log import open_audit
+from hbtable.launch.composed_server import compose_server, drain
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import read_configuration, servers_options
@@ -38,13 +35,11 @@ from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.watchdog import LOST, Watchdog
 from hbtable.launch.servers.handed_connections import HandedConnections, address_of
 from hbtable.launch.servers.inheritance import Inheritance
-from hbtable.launch.thrift_gateway import make_guard, make_thrift_gateway, reload_security
+from hbtable.launch.thrift_gateway import ask_users, make_thrift_gateway, reload_security
 from hbtable.lockservice import features
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.over_sockets.session import SocketLockService
 from hbtable.master.bootstrap import cluster_id
-from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
@@ -104,26 +99,13 @@ class ServerProcess:
         transport = RpcTransport(
             runtime, addresses.server, addresses.master, RpcOptions(), local, connect=self._connections.connect
         )
-        locator = Locator(session, transport, runtime)
         self._rpc = RpcServer(runtime, local, self._listen_to_roles)
         self._rpc.start()
         self._connections.start()
-        self.role = role = TabletServerRole(
-            runtime,
-            session,
-            fs,
-            Catalog(session, locator, fs),
-            self._registry,
-            self._watchdog.lost,
-            servers_options(self._configuration),
+        options, lost = servers_options(self._configuration), self._watchdog.lost
+        self.role, client, guard = compose_server(
+            runtime, session, fs, transport, local, self._registry, lost, options, self.security
         )
-        suspects = Suspects(runtime, session)
-        client = Client(runtime, session, transport, locator=locator, suspects=suspects)
-        guard = make_guard(runtime, session, client, self.security)
-        if guard is not None:
-            role.guard(guard.data)
-        local.register_server(role.incarnation, role.service, role.admin)
-        suspects.start()
         self._open_gateway(client, transport, fs, guard)
 
     def _listen_to_roles(self, handle: Callable[[Socket, Address], None]) -> HandedListener:
@@ -143,9 +125,8 @@ class ServerProcess:
 
     @switches
     def _open_gateway(self, client: Client, transport: RpcTransport, fs: LocalFileSystem, guard: Guard | None) -> None:
-        runtime, gets, auth = self._runtime, self._inheritance, self.security.auth
-        verifier = Verifier(runtime, AccountFile(gets.folder), auth)
-        self.security.ask(verifier, open_audit(auth, runtime.wall_millis), kerberos_of(auth, runtime))
+        runtime, gets = self._runtime, self._inheritance
+        ask_users(runtime, self.security, AccountFile(gets.folder))
         self.gateway = gateway = make_thrift_gateway(
             runtime,
             client,
@@ -179,11 +160,7 @@ class ServerProcess:
     def stop(self) -> None:
         """Drains: its tablets are others', or flushed; every request under way is answered."""
         self._status.drain()
-        try:
-            self.role.drain()
-        except HbtableError as error:
-            log.warning("not every tablet could be flushed: %s", error)
-        self.gateway.drain()
+        drain(self.role, self.gateway)
         self.gateway.close()
         self._rpc.close()
         self._memory.stop()
