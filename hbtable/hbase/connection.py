@@ -29,7 +29,7 @@ from hbtable.hbase.relays.direct_calls import DirectCalls, PassOn
 from hbtable.hbase.relays.relay import RELAYED, Ask, bid_farewell
 from hbtable.hbase.sending import send_large
 from hbtable.hbase.transports.discarding import discard
-from hbtable.hbase.wrong_protocols import explanation, reason
+from hbtable.hbase.wrong_protocols import explanation, reason, unknown_method
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.runtime.request_budget import RequestBudget, work_for
 from hbtable.switches import switches
@@ -52,6 +52,8 @@ _DISCARD_SECONDS: Final = 2.0
 _LARGEST_FRAME_BYTES: Final = 1 << 31
 _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
+_NO_CALL: Final[Call] = (b"", CALL, 0)
+"""In the place of one whose head cannot be read."""
 _TURNED_OUT: Final = (
     "this idle connection was closed to make room for another client: the server takes {most} connections at a time "
     "(thrift.connections), and {host} held most of them. Connect again"
@@ -190,9 +192,8 @@ class GatewayConnection:
             self._warn("closed the connection of %s: %s", self.client, error)
             if self._head is None and not isinstance(error, Malformed):
                 self._head = _head_of_refused(source, wire)
-            if self._head is not None:
-                self._send(self._refused(self._head, wire.dialect, error), framed)
-                self._discard(source)
+            self._send(self._refused(self._head or _NO_CALL, wire.dialect, error), framed)
+            self._discard(source)
 
     def _refused(self, head: Call, dialect: Dialect, error: Malformed | MessageTooLarge | Overloaded) -> bytes:
         """Too large a call gets its method's declared exception: happybase can show no other one's text (thriftpy2
@@ -378,7 +379,7 @@ class GatewayConnection:
         if method is not None:
             message = f"{method.name} was sent as a one-way call; it has an answer"
         else:
-            message = f"Invalid method name: '{name.decode('utf-8', 'replace')}'"
+            message = unknown_method(name)
         self._context.count("unknown", "UnknownMethod")
         self._send(wire.dialect.refusal(name, sequence, UNKNOWN_METHOD, message), source.framed)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
+from hbtable.thrift.failures import encode_failure
 
 _U32: Final = struct.Struct(">I").pack
 _HANDSHAKE_FAILURE: Final = b"\x15\x03\x01\x00\x02\x02\x28"
@@ -20,29 +21,48 @@ _PROTOCOL_ERROR: Final = 7
 _HEAD: Final = re.compile(rb'\s*\[\s*1\s*,\s*"([^"\\]{0,200})"\s*,\s*\d\s*,\s*(-?\d{1,10})')
 _NAMED: Final = re.compile(rb'"(name|seqid)":\s*(?:"([^"\\]{0,200})"|(-?\d{1,10}))')
 
+_HEADER_NAME: Final = re.compile(
+    rb"\x80\x01\x00[\x01\x04]\x00\x00\x00([\x01-\x7f])|\x82[\x21\x81][\x80-\xff]{0,4}[\x00-\x7f]([\x01-\x7f])",
+    re.DOTALL,
+)
+"""A call's head in the binary or the compact protocol, up to the length of its name."""
+
+_TEXT: Final = (
+    "this is hbtable, a database with HBase's Thrift interfaces: use a Thrift client, as happybase in Python, or "
+    "hbtable shell"
+)
 _REASONS: Final = {
     Protocol.TLS: "this port has no TLS: connect without it, or set tls.certificate and tls.key for the server",
     Protocol.SASL: "this server asks for no SASL (Kerberos or a password): connect with the plain transport",
     Protocol.JSON: "this server speaks Thrift's binary and compact protocols, not JSON: choose one of these",
+    Protocol.HEADER: (
+        "this server speaks Thrift's binary and compact protocols, framed or not, and not THeader: choose one of these"
+    ),
     Protocol.HBASE_RPC: (
         "this is no HBase region server but hbtable, which speaks HBase's Thrift interfaces: use a Thrift client, as "
         "happybase in Python or ThriftConnection in Java"
     ),
     Protocol.REDIS: "this is no Redis but hbtable, a database with HBase's Thrift interfaces: use a Thrift client",
-    Protocol.TEXT: (
-        "this is hbtable, a database with HBase's Thrift interfaces: use a Thrift client, as happybase in Python, or "
-        "hbtable shell"
-    ),
+    Protocol.TEXT: _TEXT,
 }
 
 
 def reason(protocol: Protocol, first: bytes) -> str:
     """The message: what the client did wrong, and what to do instead."""
-    return _REASONS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
+    return _REASONS.get(protocol, f"{_TEXT}; what came began with {first[:16]!r}, which is none of Thrift's protocols")
+
+
+def unknown_method(name: bytes) -> str:
+    """HBase's message, and more where a service stands in front of the name."""
+    said = f"Invalid method name: '{_shown(name)}'"
+    service, colon, _ = name.partition(b":")
+    if not colon:
+        return said
+    return f"{said}: leave '{_shown(service)}:' away, which TMultiplexedProtocol puts there"
 
 
 def explanation(spoken: DetectedProtocol, first: bytes) -> bytes:
-    """In the client's own protocol; nothing where that is not known. `first`: what it said."""
+    """In the client's own protocol; a line of text where that is not known. `first`: what it said."""
     make = _ANSWERS.get(spoken.protocol)
     return b"" if make is None else make(reason(spoken.protocol, first), first, spoken.framed)
 
@@ -74,6 +94,20 @@ def _json(said: str, first: bytes, framed: bool) -> bytes:
 
 def _shown(name: bytes) -> str:
     return name.decode("utf-8", "replace")
+
+
+def _header(said: str, first: bytes, framed: bool) -> bytes:
+    """A TApplicationException in the binary protocol (0), behind a header without transforms:
+
+    length (4), 0f ff, flags (2), sequence number (4), words of header (2), protocol, number of transforms, padding
+    """
+    sequence, payload = first[8:12].ljust(4, b"\0"), first[14 + 4 * int.from_bytes(first[12:14], "big") :]
+    head = _HEADER_NAME.match(payload)
+    name = payload[head.end() :][: (head[1] or head[2])[0]] if head else b""
+    call = b"\x80\x01\x00" + bytes([_EXCEPTION]) + _U32(len(name)) + name + sequence
+    answer = call + encode_failure(said, _PROTOCOL_ERROR)
+    header = b"\x0f\xff\0\0" + sequence + b"\0\x01" + b"\0\0\0\0"
+    return _U32(len(header) + len(answer)) + header + answer
 
 
 def _hbase_rpc(said: str, first: bytes, framed: bool) -> bytes:
@@ -113,7 +147,9 @@ _ANSWERS: Final[dict[Protocol, Callable[[str, bytes, bool], bytes]]] = {
     Protocol.TLS: _tls,
     Protocol.SASL: _sasl,
     Protocol.JSON: _json,
+    Protocol.HEADER: _header,
     Protocol.HBASE_RPC: _hbase_rpc,
     Protocol.REDIS: _redis,
     Protocol.TEXT: _text,
+    Protocol.UNKNOWN: _text,
 }

@@ -5,6 +5,7 @@
 00 00 00 nn, letter       unframed, binary without versions (nn: length of the method's name)
 4-byte length, 00         framed, binary without versions
 GET, POST, ...            HTTP        16 03  TLS        01 00 00 00 nn, letter  SASL
+4-byte length, 0f         Thrift's header format
 [1, or 4-byte length, [ { JSON        HBas   HBase's own RPC        *3 PING     Redis        other letters  text
 """
 
@@ -27,6 +28,7 @@ class Protocol(Enum):
     TLS = "TLS"
     SASL = "SASL"
     JSON = "Thrift's JSON"
+    HEADER = "Thrift's header format"
     HBASE_RPC = "HBase's own RPC"
     REDIS = "Redis"
     TEXT = "text"
@@ -92,6 +94,8 @@ def _by_five(first: bytes) -> DetectedProtocol:
         return DetectedProtocol(Protocol.LOOSE, framed=True)
     if first[:3] == b"\x00\x00\x00" and 0 < first[3] <= _LONGEST_NAME and chr(fifth).isalpha() and fifth < 0x80:
         return DetectedProtocol(Protocol.LOOSE)
+    if fifth == 0x0F and first[:1] < b"\x20":
+        return DetectedProtocol(Protocol.HEADER, framed=True)
     if chr(fifth) in "[{" and first[:1] < b"\x20":
         return DetectedProtocol(Protocol.JSON, framed=True)
     return DetectedProtocol(Protocol.UNKNOWN)

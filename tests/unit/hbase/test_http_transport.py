@@ -132,12 +132,15 @@ def test_an_error_of_the_call_is_a_200_and_the_connection_stays(gateway: Any, cl
     assert [status for status, _ in responses(stream.sent, ["POST", "POST"])] == [200, 200]
 
 
-@pytest.mark.parametrize(("body", "status"), [(b"hello", 200), (b"\xff\xff\xff", 200), (b"\x80\x01", 400)])
-def test_a_body_that_is_no_call_gets_an_answer(gateway: Any, body: bytes, status: int) -> None:
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [(b"hello", b"Thrift"), (b"\xff\xff\xff", b"Thrift"), (b"\x80\x01", b"a message goes on behind the end")],
+)
+def test_a_body_that_is_no_call_gets_an_answer(gateway: Any, body: bytes, why: bytes) -> None:
     stream = gateway.talk(post(body))
-    ((found, said),) = responses(stream.sent, ["POST"])
-    assert found == status
-    assert b"Thrift" in said
+    ((status, said),) = responses(stream.sent, ["POST"])
+    assert status == 200
+    assert why in said
 
 
 def test_json_over_http(gateway: Any) -> None:

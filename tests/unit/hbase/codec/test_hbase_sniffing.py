@@ -26,6 +26,7 @@ from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
         (b'[1,"getTableNames",1,0,{}]', DetectedProtocol(Protocol.JSON)),
         (b'\x00\x00\x00\x1a[1,"getTableNames",1,0,{}]', DetectedProtocol(Protocol.JSON, framed=True)),
         (b'\x00\x00\x00\x1a{"metadata": {}}', DetectedProtocol(Protocol.JSON, framed=True)),
+        (b"\x00\x00\x00\x2a\x0f\xff\x00\x00", DetectedProtocol(Protocol.HEADER, framed=True)),
         (b"HBas\x00\x50", DetectedProtocol(Protocol.HBASE_RPC)),
         (b"*1\r\n$4\r\nPING\r\n", DetectedProtocol(Protocol.REDIS)),
         (b"PING\r\n", DetectedProtocol(Protocol.REDIS)),
@@ -72,9 +73,11 @@ def test_http_gets_a_status_and_a_message(
 
 
 @pytest.mark.parametrize("first", [b"\xff\xff\xff\xff\xff", b"\x80\x02\x00\x01"])
-def test_others_get_a_log_line_and_the_end(gateway: Any, first: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_others_get_a_line_of_text_and_leave_one_in_the_log(
+    gateway: Any, first: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     stream = gateway.talk(first, b"and more")
-    assert stream.sent == b""
+    assert stream.sent.startswith(b"this is hbtable")
     assert stream.pieces == [], "what was not read would reset the connection, and eat what it was told"
     assert stream.closed
     assert len(caplog.records) == 1

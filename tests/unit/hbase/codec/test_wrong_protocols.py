@@ -5,8 +5,13 @@ import ssl
 from typing import Any
 
 import pytest
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.protocol.THeaderProtocol import THeaderProtocol
 from thrift.protocol.TJSONProtocol import TJSONProtocol as ApacheJson
+from thrift.protocol.TMultiplexedProtocol import TMultiplexedProtocol
 from thrift.Thrift import TApplicationException as ApacheException
+from thrift.transport.THeaderTransport import THeaderClientType, THeaderSubprotocolID, THeaderTransformID
 from thrift.transport.TTransport import TMemoryBuffer as ApacheBuffer
 from thriftpy2.protocol.json import TJSONProtocol
 from thriftpy2.thrift import TApplicationException, TMessageType
@@ -53,6 +58,39 @@ def test_thriftpy2_json(gateway: Any) -> None:
 def test_json_that_is_cut_off_gets_an_answer_without_a_name(gateway: Any, first: bytes) -> None:
     sent = gateway.talk(first).sent
     assert "not JSON" in json.dumps(json.loads(sent[4:] if first[:1] == b"\0" else sent))
+
+
+@pytest.mark.parametrize("protocol", [THeaderSubprotocolID.BINARY, THeaderSubprotocolID.COMPACT])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_thrifts_header_format(gateway: Any, protocol: int, zipped: bool) -> None:
+    """Read by Apache Thrift's own client, which takes the answer of either protocol."""
+    buffer = ApacheBuffer()
+    client = THeaderProtocol(buffer, (THeaderClientType.HEADERS,), protocol)
+    if zipped:
+        client.add_transform(THeaderTransformID.ZLIB)
+    client.set_header(b"trace", b"1")
+    client.writeMessageBegin("getTableNames", 1, 77)
+    client.writeStructBegin("getTableNames_args")
+    client.writeFieldStop()
+    client.writeStructEnd()
+    client.writeMessageEnd()
+    client.trans.flush()
+    sent = gateway.talk(buffer.getvalue()).sent
+    reader = THeaderProtocol(ApacheBuffer(sent), (THeaderClientType.HEADERS,))
+    name, kind, number = reader.readMessageBegin()
+    assert (name, kind) == ("" if zipped else "getTableNames", 3)
+    assert reader.trans.sequence_id == number
+    assert number == client.trans.sequence_id
+    refused = ApacheException()
+    refused.read(reader)
+    assert "not THeader" in str(refused)
+
+
+@pytest.mark.parametrize("size", range(5, 40))
+def test_a_header_that_is_cut_off_gets_an_answer_without_a_name(gateway: Any, size: int) -> None:
+    first = (b"\0\0\0\x30\x0f\xff\0\0\0\0\0\x01\0\x01\0\0\0\0" + b"\x80\x01\0\x01\0\0\0\x06getRow")[:size]
+    reader = THeaderProtocol(ApacheBuffer(gateway.talk(first).sent), (THeaderClientType.HEADERS,))
+    assert "getRow".startswith(reader.readMessageBegin()[0])
 
 
 def test_a_tls_client_gets_an_alert(gateway: Any) -> None:
@@ -111,6 +149,66 @@ def test_a_redis_client_gets_an_error(gateway: Any, ping: bytes) -> None:
 @pytest.mark.parametrize("typed", [b"hi\n", b"SSH-2.0-OpenSSH_9.9\r\n", b"help me\r\n"])
 def test_a_person_gets_a_line(gateway: Any, typed: bytes) -> None:
     assert gateway.talk(typed).sent.startswith(b"this is hbtable")
+
+
+STRANGERS = {
+    "SSL 2": b"\x80\x2e\x01\0\x02\0\x15\0\0\0\x10" + bytes(37),
+    "PostgreSQL": b"\0\0\0\x08\x04\xd2\x16\x2f",
+    "memcached": b"\x80\x0b" + bytes(22),
+    "MongoDB": b"\x3a\0\0\0\x01\0\0\0\0\0\0\0\xd4\x07\0\0",
+    "Cassandra": b"\x04\0\0\0\x05\0\0\0\0",
+    "MQTT": b"\x10\x0f\0\x04MQTT\x04\x02\0\x3c",
+    "no bytes of letters": b"\xff" * 20,
+}
+
+
+@pytest.mark.parametrize("said", STRANGERS.values(), ids=STRANGERS)
+def test_who_speaks_what_nobody_knows_gets_a_line_with_what_it_said(gateway: Any, said: bytes) -> None:
+    sent = gateway.talk(said).sent
+    assert sent.startswith(b"this is hbtable")
+    assert repr(said[:16]).encode() in sent
+    assert sent.endswith(b"none of Thrift's protocols\r\n")
+
+
+FRAMED_STRANGERS = {
+    "Kafka": b"\0\0\0\x16\0\x12\0\x03\0\0\0\x01\0\x04test\0\x06python",
+    "DNS": b"\0\0\0\x1e\0\x06\x01\0\0\x01" + bytes(24),
+    "zeros": bytes(64),
+}
+
+
+@pytest.mark.parametrize("said", FRAMED_STRANGERS.values(), ids=FRAMED_STRANGERS)
+def test_frames_that_hold_no_call_get_an_exception_in_thrift(gateway: Any, said: bytes) -> None:
+    """They look like the binary protocol without versions until the name of the method comes."""
+    sent = gateway.talk(said).sent
+    assert int.from_bytes(sent[:4], "big") == len(sent) - 4
+    reader = TBinaryProtocol(ApacheBuffer(sent[4:]), strictRead=False)
+    assert reader.readMessageBegin()[1:] == (3, 0)
+    refused = ApacheException()
+    refused.read(reader)
+    assert refused.type == 7
+    assert str(refused).startswith("a me")
+
+
+@pytest.mark.parametrize(("compact", "service"), [(False, "Hbase"), (True, "THBaseService")])
+def test_thrifts_multiplexed_protocol_is_told_to_leave_the_service_away(
+    gateway: Any, compact: bool, service: str
+) -> None:
+    def protocol(data: bytes = b"") -> Any:
+        return (TCompactProtocol if compact else TBinaryProtocol)(ApacheBuffer(data))
+
+    writer = protocol()
+    multiplexed = TMultiplexedProtocol(writer, service)
+    multiplexed.writeMessageBegin("getTableNames", 1, 7)
+    multiplexed.writeStructBegin("getTableNames_args")
+    multiplexed.writeFieldStop()
+    multiplexed.writeStructEnd()
+    multiplexed.writeMessageEnd()
+    reader = protocol(gateway.talk(writer.trans.getvalue()).sent)
+    assert reader.readMessageBegin()[1:] == (3, 7)
+    refused = ApacheException()
+    refused.read(reader)
+    assert f"leave '{service}:' away" in str(refused)
 
 
 @pytest.mark.parametrize("protocol", list(Protocol))
