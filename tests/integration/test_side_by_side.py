@@ -37,3 +37,15 @@ def test_both_hear_that_they_are_to_stop(tmp_path: Path, sent: signal.Signals) -
     os.killpg(running.pid, sent)
     output, _ = running.communicate(timeout=120)
     assert (output, running.returncode) == ("one is put right\ntwo is put right\n", 130)
+
+
+@pytest.mark.parametrize(("before", "begun"), [("second=?!", ["two"]), ("first=?!", ["one", "two"])])
+def test_a_signal_while_it_starts_them_stops_both(tmp_path: Path, before: str, begun: list[str]) -> None:
+    """Right before this command of its own, `?` for a dollar, when these run."""
+    wait = "; ".join(f"until [ -e {tmp_path / name} ]; do :; done" for name in begun)
+    (tmp_path / "debug").write_text(f"trap 'case $BASH_COMMAND in {before}) {wait}; kill -TERM $$ ;; esac' DEBUG")
+    commands = [f"touch {tmp_path / name}; for _ in $(seq 2000); do sleep 0.05; done" for name in ("one", "two")]
+    environment = {**os.environ, "BASH_ENV": str(tmp_path / "debug")}
+    done = subprocess.run([SCRIPT, *commands], env=environment, check=False, timeout=120)
+    assert done.returncode == 130
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["debug", *begun]
