@@ -60,7 +60,7 @@ def test_rows_and_metadata_of_a_server_that_nobody_reaches_are_served_again(
                 expected = {**ROWS, b"a9": {b"f:n": b"after"}}
                 assert dict(table.scan()) == expected
             assert server.process.wait(SOON_SECONDS) == 3
-            assert "cannot be reached for" in master.log()
+            eventually(lambda: "cannot be reached for" in master.log(), SOON_SECONDS, "a line in the master's log")
             assert "gives its tablets up: the master and 2 of the 2 tablet servers" in server.log()
 
 
