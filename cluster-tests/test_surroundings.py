@@ -11,7 +11,7 @@ from hbtable.launch.roles.safety_warnings import ClusterSurroundings
 from hbtable.launch.roles.surroundings import surroundings
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster
-from tests.harness.waiting import eventually
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
 
@@ -25,10 +25,10 @@ def test_real_servers_say_how_they_are_set_up(
     zookeeper = zookeeper_server.address
     # As compat-tests/servers/real-hdfs and real-zookeeper set them up.
     expected = ClusterSurroundings((zookeeper,), ("standalone",), "webhdfs", 3, 0, 3, True, 3.0, 2.0)
-    eventually(lambda: surroundings(zookeeper, files, options, LogOptions()) == expected, 60, f"{expected}")
+    eventually(lambda: surroundings(zookeeper, files, options, LogOptions()) == expected, SOON_SECONDS, f"{expected}")
     native = ClusterSurroundings((zookeeper,), ("standalone",), "hdfs", 3, 2, 3, True, 3.0, 2.0)
     files = hdfs_servers.hdfs(own_folder)
-    eventually(lambda: surroundings(zookeeper, files, options, LogOptions()) == native, 60, f"{native}")
+    eventually(lambda: surroundings(zookeeper, files, options, LogOptions()) == native, SOON_SECONDS, f"{native}")
 
 
 def test_a_role_warns_as_it_starts(
@@ -40,4 +40,4 @@ def test_a_role_warns_as_it_starts(
         cluster.start(1)
         for role in (*cluster.masters, *cluster.servers):
             for said in ("ZooKeeper is one server by itself", "webhdfs.log_replication = 1: what was acknowledged"):
-                eventually(lambda role=role, said=said: said in role.log(), 30, said)
+                eventually(lambda role=role, said=said: said in role.log(), SOON_SECONDS, said)

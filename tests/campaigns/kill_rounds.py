@@ -45,7 +45,7 @@ class Worker:
 
     def run(self, port: int, stop: threading.Event) -> None:
         try:
-            connection = happybase.Connection("127.0.0.1", port, timeout=20000)
+            connection = happybase.Connection("127.0.0.1", port, timeout=120_000)
             table = connection.table("journal")
             while not stop.is_set():
                 self.step(table)

@@ -228,7 +228,7 @@ def test_readyz_turns_before_the_port_closes_and_a_second_signal_stops_at_once(t
 
 def read_page(url: str) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=SOON_SECONDS) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -39,6 +39,7 @@ from hbtable.runtime.network.sockets import serve
 from hbtable.thrift import wire
 from hbtable.thrift.frames import GOODBYE, Frames, with_checksum
 from tests.harness.delegating_fake import DelegatingFake
+from tests.harness.waiting import SOON_SECONDS
 
 HOST = "127.0.0.1"
 LONG_TIMEOUTS = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
@@ -431,7 +432,7 @@ def test_a_peer_that_talks_nonsense_is_cut_off_and_logged(serving, caplog, garba
     _, _, address = serving(service)
     host, _, port = address.rpartition(":")
     with caplog.at_level(logging.WARNING):
-        client = create_connection((host, int(port)), 5)
+        client = create_connection((host, int(port)), SOON_SECONDS)
         client.sendall(garbage)
         assert client.recv(10) == b""
         client.close()
@@ -522,7 +523,7 @@ def test_a_client_of_hbase_that_sends_on_gets_the_message(serving):
 def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     _, _, address = serving(Service())
     host, _, port = address.rpartition(":")
-    client = create_connection((host, int(port)), 5)
+    client = create_connection((host, int(port)), SOON_SECONDS)
     frames = Frames(client.recv, client.recv, 1 << 20, lambda: None)
     client.sendall(hello_request(OURS))
     assert HELLO.read_reply(frames.next(), 0, lambda: None) == OURS
