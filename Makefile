@@ -22,6 +22,7 @@
 #   make fuzz | patterns | filter-fuzz
 #   make hostile | overload | handshakes | storm | soak | wide-rows
 #   make flights | transfer
+#   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
@@ -37,8 +38,8 @@ native: $(VENV)/.native
 
 # Tests start Python thousands of times. Where the environment says to write no bytecode (images of containers do), each
 # of them compiles all that it imports once more: the start of a server takes 1.3 s of the processor, and 0.6 s with it.
-test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONDONTWRITEBYTECODE =
-test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
+test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONDONTWRITEBYTECODE =
+test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 
 # Sets of text have another order in each process of Python, unless this says which.
 test test-quick: export PYTHONHASHSEED = 0
@@ -226,6 +227,12 @@ wide-rows: $(VENV)/.test
 .PHONY: soak
 soak: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.soak --seed $(SEED) $(ARGS)
+
+# Each of these tests has to pass: it may take for granted neither that a line is in a log by then, nor its order.
+.PHONY: unsteady
+unsteady: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.unsteady --seed $(SEED) -- \
+	  env CI=true $(BIN)/pytest -n 2 --dist worksteal --random-order -m "not alone" $(or $(ARGS),tests/integration)
 
 .PHONY: clean
 clean:
