@@ -1,8 +1,9 @@
 """Runs tests whose threads and processes are held up at random: does one of them take that for a fault of the program?
 
 Again and again some threads of what the command started stand still, for 10 ms to 2.6 s: one of them, a whole process,
-all but one process, or each by chance. So a test goes on before the server that it asked, a server before its test, and
-a thread of either before its others. All of it has one processor, for which something else asks, too.
+all but one process, or each by chance; or they are slow, for four times as long. So a test goes on before the server
+that it asked, a server before its test, and a thread of either before its others. All of it has one processor, for
+which something else asks, too.
 
     python -m tests.campaigns.unsteady [--seed N] [--share 0.3] [--cores 1] [--beside 1] -- pytest tests/integration
 
@@ -29,6 +30,8 @@ _SHORTEST_SECONDS: Final = 0.01
 _DOUBLINGS: Final = 8
 """Each length is as likely as the double of it: some tests fail when a thread is late for seconds, others only when it
 is late at one moment, which short delays meet more often."""
+_SLOW_FOR: Final = 4
+"""Times as long as they would be held up, some threads are slow instead, and others quicker than they."""
 _REST_SECONDS: Final = 0.02
 
 
@@ -83,10 +86,15 @@ class Delays:
 
     def _hold(self, seconds: float) -> None:
         running = threads_of(pid for pid in descendants(os.getpid()) if pid not in self._apart)
-        if running:
-            with HeldThreads(choose(running, self._chance)):
+        if not running:
+            return
+        chosen = choose(running, self._chance)
+        if self._chance.random() < 0.5:
+            slow_down(chosen, _SLOW_FOR * seconds)
+        else:
+            with HeldThreads(chosen):
                 time.sleep(seconds)
-            self.times += 1
+        self.times += 1
 
     def _reap(self) -> None:
         """Waits for processes that the command's left behind and that have ended, as the first process of a system."""
@@ -94,6 +102,15 @@ class Delays:
             if ended.si_pid == self._process.pid:
                 return
             os.waitpid(ended.si_pid, 0)
+
+
+def slow_down(threads: Sequence[int], seconds: float) -> None:
+    """For so long they have a processor for some milliseconds at a time, and then for twenty nothing."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with HeldThreads(threads):
+            time.sleep(0.02)
+        time.sleep(0.003)
 
 
 def first_processors(cores: int) -> list[int]:
