@@ -187,7 +187,8 @@ def _fits(form: Form, first: list[bytes]) -> bool:
             return False
         start = start[4:]
     if form.protocol == "loose":
-        return not form.framed and start[:3] == b"\x00\x00\x00" and bytes(start[4:5]).isalpha()
+        named = start[:3] == b"\x00\x00\x00" and b"\x00" < start[3:4] <= b"\x40"
+        return not form.framed and named and bytes(start[4:5]).isalpha()
     marks = {"binary": b"\x80\x01", "compact": b"\x82\x21"}
     return start.startswith(marks[form.protocol])
 
