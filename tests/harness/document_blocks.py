@@ -16,6 +16,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -48,8 +49,13 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks_of(page: Path) -> list[Block]:
+def blocks_of(page: Path, section: str = "") -> list[Block]:
+    """Of the whole page, or of the section with this heading."""
     text = page.read_text()
+    if section:
+        before, found, after = text.partition(f"\n## {section}\n")
+        assert found, f"{page} has no section {section}"
+        text = "\n" * (before.count("\n") + 1) + after.partition("\n## ")[0]
     return [
         Block(text.count("\n", 0, found.start()) + 1, found[1], found[2] or "", found[3])
         for found in _FENCE.finditer(text)
@@ -59,8 +65,17 @@ def blocks_of(page: Path) -> list[Block]:
 class PageRun:
     """Runs blocks of one page in `folder`. Leaving it ends what the page started."""
 
-    def __init__(self, page: Path, folder: Path) -> None:
+    def __init__(
+        self,
+        page: Path,
+        folder: Path,
+        surroundings: Mapping[str, str] | None = None,
+        realm: str = "",
+    ) -> None:
+        """`surroundings`: more variables of the environment. `realm`: in the place of EXAMPLE.COM."""
         self._page = page
+        self._surroundings = dict(surroundings or {})
+        self._realm = realm
         self._folder = folder
         ports = free_ports(2)
         self._ports = {"9090": str(ports), "9095": str(ports + 1)}
@@ -148,6 +163,8 @@ class PageRun:
         )
 
     def _with_ports(self, text: str) -> str:
+        if self._realm:
+            text = text.replace("EXAMPLE.COM", self._realm)
         return re.sub(r"\b909[05]\b", lambda found: self._ports[found[0]], text)
 
     def _where(self, block: Block) -> str:
@@ -156,7 +173,8 @@ class PageRun:
     def _environment(self) -> dict[str, str]:
         path = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
         own = {"HOME": str(self._folder), "COLUMNS": "100", "HBTABLE_SERVER__PORT": self._ports["9090"]}
-        return environment({"PATH": path, **own})
+        own["HBTABLE_LISTEN__THRIFT_PORT"] = self._ports["9090"]
+        return environment({"PATH": path, **own, **self._surroundings})
 
     def __exit__(self, *_: object) -> None:
         if self._interpreter is not None:
