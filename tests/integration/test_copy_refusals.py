@@ -172,3 +172,38 @@ def test_a_wrong_option_is_named_without_a_trace(tmp_path: Path, given: tuple[st
     assert "Traceback" not in done.stderr
     assert "pw" not in done.stderr
     assert not (tmp_path / "state").exists()
+
+
+STATE = b'{"format": 2, "kind": "copy", "from": "thrift://a:1", "to": "thrift://b:1", "began_millis": 1, "parts": []}'
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [b"", b"a letter\n", b'{"x": 1}', b"[]", b'{"format": 2, "rows": 5, "cluster": "of an import"}', b"\xff\x00"],
+)
+@pytest.mark.parametrize("anew", [(), ("--anew",)])
+def test_a_file_that_no_copy_wrote_is_left_as_it_is(
+    servers: list[ServerProcess], tmp_path: Path, kept: bytes, anew: tuple[str, ...]
+) -> None:
+    file = tmp_path / "precious"
+    file.write_bytes(kept)
+    refused = copied(servers, file, *anew)
+    assert refused.returncode == 1, refused.stderr
+    assert f"{file} is no state of a copy, and is left as it is: name another file with --state" in refused.stderr
+    assert file.read_bytes() == kept
+
+
+@pytest.mark.parametrize("left", [STATE, STATE[:60], STATE.replace(b"2", b"99")])
+def test_a_state_of_a_copy_is_forgotten_whatever_became_of_it(
+    servers: list[ServerProcess], tmp_path: Path, left: bytes
+) -> None:
+    with connected(servers[0]) as one:
+        if not one.table_exists("anew"):
+            one.create_table("anew", {"f": {}})
+    file = tmp_path / "state"
+    file.write_bytes(left)
+    refused = copied(servers, file, "--tables", "anew")
+    assert refused.returncode == 1
+    assert "--anew" in refused.stderr
+    done = copied(servers, file, "--tables", "anew", "--anew")
+    assert done.returncode == 0, done.stderr

@@ -262,7 +262,7 @@ def test_transfers_that_cannot_be_say_why(url: str, tmp_path: Path) -> None:
     hbtable("shell", "-n", "--url", url, "-e", "create 'transfers', 'f'")
     (tmp_path / "some.jsonl").write_text('{"row": "a"}\n')
     for expected, *arguments in (
-        ("there is no 'cells'", "import", "--url", url, "transfers", str(tmp_path / "some.jsonl")),
+        ("line 1: the record has no 'cells'", "import", "--url", url, "transfers", str(tmp_path / "some.jsonl")),
         ("Unknown table none!", "export", "--url", url, "none", "-o", str(tmp_path / "out.jsonl")),
         ("No such file or directory", "export", "--url", url, "transfers", "-o", str(tmp_path / "none" / "out.jsonl")),
     ):
@@ -279,12 +279,12 @@ def test_a_bad_record_stops_an_import_which_then_goes_on(url: str, tmp_path: Pat
     command = ["import", "--url", url, "bad", str(source), "--columns", "HBASE_ROW_KEY,f:n", "--batch", "1"]
     stopped = hbtable(*command)
     assert stopped.returncode == 1
-    assert "1 fields where 2 belong" in stopped.stderr
+    assert "rows.tsv, line 3: 1 fields where 2 belong: HBASE_ROW_KEY,f:n. mend it" in stopped.stderr
     went_on = hbtable(*command, "--skip-bad", "1", "--errors", str(errors))
     assert went_on.returncode == 0
     assert "imported 3 rows" in went_on.stderr
     assert errors.read_text() == "only one field\n"
-    assert "before byte 23" in errors.with_name("errors.why").read_text()
+    assert "rows.tsv, line 3: 1 fields" in errors.with_name("errors.why").read_text()
     assert hbtable("count", "--url", url, "bad").stdout == "3 row(s)\n"
 
 

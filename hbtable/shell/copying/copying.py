@@ -3,6 +3,7 @@
 The state file is written after what it speaks of, so a copy that is broken off repeats a page at most.
 """
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,8 +30,15 @@ T = TypeVar("T")
 Say = Callable[[str], None]
 _PAUSES: Final = (0, 1, 2, 4, 8, 16, 32)
 """Seconds between the tries of what a broken connection stops."""
+_STATE: Final = re.compile(rb'\{"format": \d+, "kind": "copy"')
+"""The beginning of a state, also of one that a later version left, or that is cut off."""
 _AT_ONCE: Final = 500
 """Rows that are mended by one call."""
+_NO_DELETES: Final = (
+    "deletes at the source are not followed: a cell that is deleted there from now on stays at the target until the "
+    "comparison in the end, which finds it"
+)
+_HOW_TO_DELETE: Final = "; with --delete it is deleted then, without it the copy fails"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ class _Copy:
         self._options = options
         self._around = around
         self._workers = workers
-        self._progress = Progress(options.state, around.clock, kind="a copy")
+        self._progress = Progress(options.state, around.clock, kind="a copy", begins=_STATE)
         self._schemas: dict[bytes, TableSchema] = {}
         self._parts: list[CopyPart] = []
         self._saving = threading.Lock()
@@ -177,8 +185,6 @@ class _Copy:
     def _left(self) -> dict[str, Any]:
         """The state that a copy between the same two left behind; {} for none. ArgumentError."""
         left: dict[str, Any] = self._progress.load()
-        if left and left.get("kind") != "copy":
-            raise ArgumentError(f"{self._progress.path} is no state of a copy: name another file with --state")
         origin = {"from": self._options.source.address, "to": self._options.target.address}
         if left and {key: left.get(key) for key in origin} != origin:
             raise ArgumentError(f"{self._progress.path} was left by another copy; {ANEW}")
@@ -218,6 +224,7 @@ class _Copy:
     def _follow(self) -> None:
         """Round after round, each with what is newer than the beginning of the one before; the last one begins when the
         end is asked for."""
+        self._around.say(_NO_DELETES + ("" if self._options.delete else _HOW_TO_DELETE))
         last = False
         while True:
             since = self._began_millis - round(self._options.overlap_seconds * 1000)

@@ -16,6 +16,7 @@ from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.transfer.origin import FileDigest, State, origin_of, refuse_another
+from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.reading import BadRecord, header, records
 from hbtable.shell.transfer.rejects import Rejects
@@ -172,6 +173,7 @@ def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int,
 def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int:
     """Reads all lines; returns how many were bad."""
     behind = offset
+    places = Places(options.path, options.format)
     for record, end in records(options.path, options.format, options.columns, offset):
         before, behind = behind, end
         if not isinstance(record, BadRecord):
@@ -179,10 +181,10 @@ def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int
         elif bad >= options.skip_bad:
             rounds.send(before, bad)  # the next try begins with the bad record
             rounds.settle()
-            raise ShellError(f"{_place(options, behind)}: {record} (--skip-bad {options.skip_bad})")
+            raise ShellError(f"{places.of(behind, record)}: {record}. {_what_to_do(options.skip_bad)}")
         else:
             bad += 1
-            full = rounds.reject(_place(options, behind), record)
+            full = rounds.reject(places.of(behind, record), record)
         if full:
             rounds.send(behind, bad)
     rounds.send(behind, bad)
@@ -190,8 +192,12 @@ def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int
     return bad
 
 
-def _place(options: ImportOptions, behind: int) -> str:
-    return f"{options.path}, {'record' if options.format == 'parquet' else 'before byte'} {behind}"
+def _what_to_do(skipped: int) -> str:
+    more = f"more than the {skipped} of --skip-bad are bad: " if skipped else ""
+    return (
+        f"{more}mend it and import the file with --anew, or go on with --skip-bad {skipped + 1} or more; --errors FILE "
+        "keeps what is skipped"
+    )
 
 
 def _number(value: object) -> int:

@@ -117,7 +117,10 @@ def _cells(
             row, operations = None, []
         number += 1
         if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes) and key):
-            yield _bad(BadRecord("row, column and value must be bytes"), number, record), number
+            yield (
+                _bad(BadRecord("row, column and value have to be bytes, and the row not empty"), number, record),
+                number,
+            )
             continue
         row = key
         family, _, qualifier = column.partition(b":")

@@ -6,6 +6,7 @@ file. So a restart may repeat a batch, which changes nothing, and never leaves o
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,20 +17,30 @@ from hbtable.shell.transfer.origin import ANEW
 
 _FORMAT: Final = 2
 """1, which named no format, did not keep what it belongs to."""
+_BEGINNING_BYTES: Final = 256
 
 
 @final
 class Progress:
     """The progress line of a transfer. `clock` in seconds; `total_bytes` 0: unknown; `kind` is for people. The line
-    goes to standard error, and only on a terminal."""
+    goes to standard error, and only on a terminal. `begins`: how the file begins, where its name was the user's choice:
+    another one is left alone. None: its name says what it is."""
 
-    def __init__(self, path: Path, clock: Callable[[], float], total_bytes: int = 0, kind: str = "a transfer") -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        total_bytes: int = 0,
+        kind: str = "a transfer",
+        begins: re.Pattern[bytes] | None = None,
+    ) -> None:
         self._path = path
         self._clock = clock
         self._started = clock()
         self._shown = 0.0
         self._total = total_bytes
         self._kind = kind
+        self._begins = begins
         self._first_bytes = -1
 
     @property
@@ -38,10 +49,11 @@ class Progress:
 
     def load(self) -> dict[str, object]:
         """{} at the beginning. ArgumentError when it cannot be read."""
+        if not self._path.exists():
+            return {}
+        self._refuse_foreign()
         try:
             found: object = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
         except ValueError:
             raise ArgumentError(f"{self._path} is damaged, so how far the last run came is unknown; {ANEW}") from None
         if not isinstance(found, dict) or not {"format", "rows", "parts"} & found.keys():
@@ -63,7 +75,22 @@ class Progress:
         os.replace(beside, self._path)
 
     def forget(self) -> None:
+        """Removes the file. ArgumentError, and it stays, when somebody else wrote it."""
+        if self._path.exists():
+            self._refuse_foreign()
         self._path.unlink(missing_ok=True)
+
+    def _refuse_foreign(self) -> None:
+        if self._begins is None:
+            return
+        beginning = b""
+        if self._path.is_file():  # nothing is read from a pipe
+            with self._path.open("rb") as file:
+                beginning = file.read(_BEGINNING_BYTES)
+        if not self._begins.match(beginning):
+            raise ArgumentError(
+                f"{self._path} is no state of {self._kind}, and is left as it is: name another file with --state"
+            )
 
     def show(self, rows: int, done_bytes: int) -> None:
         now = self._clock()

@@ -53,15 +53,20 @@ def _json_lines(file: IO[bytes], offset: int) -> Iterator[tuple[Record, int]]:
 def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
     names = list(columns)
     if not names:
-        names = next(lines(file, separator), ([], b"", 0))[0]
-        if not names:
+        first = next(lines(file, separator), ([], b"", 0))[0]
+        if isinstance(first, BadRecord):
+            raise ArgumentError(f"{file.name}, line 1, which is to name the fields: {first}")
+        if not first:
             raise ArgumentError(f"{file.name} is empty and no --columns are given")
+        names = first
     fields = Fields(names)
     if offset:
         file.seek(offset)
     for found, raw, behind in lines(file, separator):
         if found:
             try:
+                if isinstance(found, BadRecord):
+                    raise found
                 record: Record = fields.mutation(found)
             except BadRecord as error:
                 record = error

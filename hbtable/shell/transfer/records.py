@@ -9,7 +9,7 @@ import base64
 import csv
 import json
 from collections.abc import Iterator, Sequence
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 from hbtable.errors import InvalidRequest
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
@@ -18,10 +18,25 @@ from hbtable.model.values import LARGEST_I64, whole_number
 from hbtable.shell.answers.formats import plain
 from hbtable.shell.errors import ArgumentError
 
+Member = TypeVar("Member", bound="dict[str, object] | list[object]")
+
 ROW_KEY: Final = "HBASE_ROW_KEY"
 TIMESTAMP_KEY: Final = "HBASE_TS_KEY"
 _LARGEST_FIELD: Final = 1 << 30
 """Of CSV and TSV, above the largest cell; Python's own limit is 128 KiB."""
+_SHOWN_CHARACTERS: Final = 40
+_RECORD: Final = '{"row": ..., "cells": [...]}'
+_CELL: Final = '{"column": ..., "timestamp": ..., "value": ...}'
+_BASE64: Final = '{"b64": "..."}'
+_KINDS_OF_JSON: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -40,28 +55,65 @@ def to_json(found: AdminRow) -> str:
 
 
 def from_json(line: bytes) -> AdminMutation:
-    """BadRecord."""
+    """BadRecord names the field and what it may be."""
+    record = _member("the record", _loaded(line), dict, _RECORD)
+    row = _row_key(_bytes("row", _field_of("the record", record, "row", _RECORD)))
+    operations = []
+    cells = _member("cells", _field_of("the record", record, "cells", _RECORD), list, f"a list of {_CELL}")
+    for number, given in enumerate(cells):
+        where = f"cells[{number}]"
+        cell = _member(where, given, dict, _CELL)
+        column = _bytes(f"{where}.column", _field_of(where, cell, "column", _CELL))
+        family, _, qualifier = column.partition(b":")
+        timestamp = _timestamp(f"{where}.timestamp", cell["timestamp"]) if "timestamp" in cell else -1
+        value = _bytes(f"{where}.value", _field_of(where, cell, "value", _CELL))
+        operations.append(AdminOperation(PUT, family, qualifier, timestamp, value))
+    return AdminMutation(row, operations)
+
+
+def _loaded(line: bytes) -> object:
     try:
-        record = json.loads(line.decode())
-        operations = []
-        for cell in record["cells"]:
-            family, _, qualifier = _bytes(cell["column"]).partition(b":")
-            timestamp = _timestamp(cell["timestamp"]) if "timestamp" in cell else -1
-            operations.append(AdminOperation(PUT, family, qualifier, timestamp, _bytes(cell["value"])))
-        return AdminMutation(_row_key(_bytes(record["row"])), operations)
+        return json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise BadRecord(
+            f"byte {line[error.start]:#04x}, the line's {error.start + 1}th, is no UTF-8: bytes that are none are "
+            f"written {_BASE64}"
+        ) from None
+    except json.JSONDecodeError as error:
+        found = repr(error.doc[error.pos : error.pos + _SHOWN_CHARACTERS]) if error.pos < len(error.doc) else "its end"
+        raise BadRecord(f"it is no JSON from character {error.pos + 1} on, {found}: a record is {_RECORD}") from None
     except RecursionError:
-        raise BadRecord("it is nested too deeply to be a row") from None
-    except KeyError as error:
-        raise BadRecord(f"a record has row and cells, a cell column and value: there is no {error}") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise BadRecord(f"{type(error).__name__}: {error}") from None
+        raise BadRecord(f"it is nested too deeply: a record is {_RECORD}") from None
+    except ValueError:  # a number of thousands of digits
+        raise BadRecord(f"it has a number that is too long: a record is {_RECORD}") from None
 
 
-def _timestamp(given: object) -> int:
+def _member(where: str, given: object, wanted: type[Member], shape: str) -> Member:
+    if not isinstance(given, wanted):
+        raise BadRecord(f"{where} is {_kind(given)}, and has to be {shape}")
+    return given
+
+
+def _field_of(where: str, holder: dict[str, object], name: str, shape: str) -> object:
+    if name not in holder:
+        has = ", ".join(map(repr, holder)) if holder else "nothing"
+        raise BadRecord(f"{where} has no {name!r}: it is to be {shape}, and has {_short(has)}")
+    return holder[name]
+
+
+def _kind(given: object) -> str:
+    return _KINDS_OF_JSON.get(type(given), "of another kind")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def _timestamp(where: str, given: object) -> int:
     try:
-        return whole_number("the timestamp", given, 0, LARGEST_I64)
+        return whole_number(where, given, 0, LARGEST_I64)
     except InvalidRequest as error:
-        raise BadRecord(str(error)) from None
+        raise BadRecord(f"{error}; a time is a number of milliseconds since 1970") from None
 
 
 def _row_key(row: bytes) -> bytes:
@@ -70,12 +122,22 @@ def _row_key(row: bytes) -> bytes:
     return row
 
 
-def _bytes(value: object) -> bytes:
+def _bytes(where: str, value: object) -> bytes:
+    """The bytes of a text, or of an object with their base64."""
     if isinstance(value, dict):
-        return base64.b64decode(value["b64"], validate=True)
+        encoded = value.get("b64")
+        if not isinstance(encoded, str) or len(value) > 1:
+            raise BadRecord(f"{where} is an object, and not {_BASE64}")
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except ValueError:
+            raise BadRecord(f"{where} is {_BASE64} of something that is no base64: {_short(repr(encoded))}") from None
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is neither a string nor {{'b64': ...}}")
-    return value.encode()
+        raise BadRecord(f"{where} is {_kind(value)}, and has to be a string, or {_BASE64} for bytes that are no UTF-8")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise BadRecord(f"{where} has half of a surrogate pair, {_short(repr(value))}: write {_BASE64}") from None
 
 
 class Fields:
@@ -86,6 +148,7 @@ class Fields:
             raise ArgumentError(f"one column must be {ROW_KEY}; there is {', '.join(names)}")
         self._row = names.index(ROW_KEY)
         self._timestamp = names.index(TIMESTAMP_KEY) if TIMESTAMP_KEY in names else -1
+        self._names = ",".join(names)
         self._width = len(names)
         self._columns = []
         for place, name in enumerate(names):
@@ -96,21 +159,23 @@ class Fields:
     def mutation(self, fields: Sequence[str]) -> AdminMutation:
         """Empty fields are no cells. BadRecord."""
         if len(fields) != self._width:
-            raise BadRecord(f"{len(fields)} fields where {self._width} belong")
+            raise BadRecord(f"{len(fields)} fields where {self._width} belong: {self._names}")
         row = _row_key(_field(fields[self._row]))
         timestamp = -1
         if self._timestamp >= 0:
             text = fields[self._timestamp]
             if not (text.isascii() and text.isdigit()):
-                raise BadRecord(f"{text[:80]!r} is no timestamp")
-            timestamp = _timestamp(int(text[:40]))
+                raise BadRecord(
+                    f"field {TIMESTAMP_KEY} is {text[:80]!r}, and has to be a number of milliseconds since 1970"
+                )
+            timestamp = _timestamp(TIMESTAMP_KEY, int(text[:40]))
         operations = [
             AdminOperation(PUT, family, qualifier, timestamp, _field(fields[place]))
             for place, family, qualifier in self._columns
             if fields[place]
         ]
         if not operations:
-            raise BadRecord("no cell but a row key")
+            raise BadRecord(f"no field but the row key has a value; the fields are {self._names}")
         return AdminMutation(row, operations)
 
 
@@ -119,7 +184,7 @@ def _field(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], bytes, int]]:
+def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str] | BadRecord, bytes, int]]:
     """(fields, the bytes they were, offset behind them in the file): a record with line breaks in quotes is one."""
     held: list[bytes] = []
 
@@ -129,7 +194,17 @@ def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], bytes, i
             yield line.decode("utf-8", "surrogateescape")
 
     csv.field_size_limit(_LARGEST_FIELD)
-    for fields in csv.reader(texts(), delimiter=separator):
+    reader = csv.reader(texts(), delimiter=separator)
+    while True:
+        try:
+            fields: list[str] | BadRecord = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            fields = BadRecord(
+                f"a field without quotes has a carriage return in it, or a field has more than {_LARGEST_FIELD} "
+                "characters: put the field in quotes, or make it shorter"
+            )
         raw = b"".join(held)
         held.clear()
         yield fields, raw, file.tell()

@@ -2,9 +2,11 @@
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 
+from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 
 
@@ -19,7 +21,7 @@ def test_a_timestamp_comes_through(timestamp: int) -> None:
 
 @pytest.mark.parametrize("timestamp", [-1, -(2**63), 2**63, 10**100, True, False, 1.5, "5", None, [], {}])
 def test_what_is_no_timestamp_is_refused(timestamp: object) -> None:
-    with pytest.raises(BadRecord, match="the timestamp"):
+    with pytest.raises(BadRecord, match=r"cells\[0\]\.timestamp"):
         from_json(of(timestamp))
 
 
@@ -50,3 +52,83 @@ def test_a_field_may_be_as_large_as_a_cell() -> None:
     value = "x" * (10 << 20)
     [(fields, _, _)] = list(lines(io.BytesIO(f"r,{value}\n".encode()), ","))
     assert fields == ["r", value]
+
+
+CELL = '{"column": "f:q", "value": "v"}'
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "it is no JSON from character 1 on, its end: a record is "),
+        ("a,b", "it is no JSON from character 1 on, 'a,b': a record is "),
+        ('{"row": "r", "cells": [', "it is no JSON from character 24 on, its end"),
+        ("[]", "the record is a list, and has to be {"),
+        ('{"cells": []}', "the record has no 'row': it is to be {"),
+        ('{"row": "r", "cels": []}', "the record has no 'cells': it is to be {.*and has 'row', 'cels'"),
+        ('{"row": 5, "cells": []}', "row is a number, and has to be a string, or "),
+        ('{"row": "r", "cells": {}}', "cells is an object, and has to be a list of {"),
+        ('{"row": "r", "cells": ["f:q"]}', r"cells\[0\] is a string, and has to be {"),
+        (f'{{"row": "r", "cells": [{CELL}, {{"column": "f:q"}}]}}', r"cells\[1\] has no 'value'"),
+        ('{"row": "r", "cells": [{"column": null, "value": "v"}]}', r"cells\[0\]\.column is null, and has to be"),
+        ('{"row": {"b64": "%"}, "cells": []}', "row is .* of something that is no base64: '%'"),
+        ('{"row": {"hex": "00"}, "cells": []}', "row is an object, and not {"),
+        ('{"row": "\\ud800", "cells": []}', "row has half of a surrogate pair"),
+        ('{"row": ' + "9" * 5000 + ', "cells": []}', "it has a number that is too long"),
+    ],
+)
+def test_a_bad_record_names_the_field_and_what_it_may_be(line: str, said: str) -> None:
+    with pytest.raises(BadRecord, match=said) as refused:
+        from_json(line.encode())
+    raw = ("Error", "object is not", "has no attribute", "NoneType", "Expecting", "codec")
+    assert not [word for word in raw if word in str(refused.value)]
+
+
+def refused(line: bytes) -> str | None:
+    """What is wrong with it; None: nothing."""
+    try:
+        from_json(line)
+    except BadRecord as error:
+        return str(error)
+    return None
+
+
+def test_a_record_of_any_shape_is_a_row_or_a_message_of_ours() -> None:
+    """Each part of a good record is replaced by each other kind of value."""
+    values = [None, True, 5, -1, 1.5, "", "x", [], ["x"], {}, {"b64": "AA=="}, {"b64": 5}, {"row": "r"}]
+    good = {"row": "r", "cells": [{"column": "f:q", "timestamp": 5, "value": "v"}]}
+    tried = 0
+    inside = [("cells", 0, name) for name in ("column", "value", "timestamp")]
+    for path in (("row",), ("cells",), ("cells", 0), *inside):
+        for value in values:
+            record: object = json.loads(json.dumps(good))
+            holder: object = record
+            for step in path[:-1]:
+                holder = holder[step]  # type: ignore[index]
+            holder[path[-1]] = value  # type: ignore[index]
+            said = refused(json.dumps(record).encode())
+            assert said is None or path[0] in said or "record" in said
+            tried += 1
+    assert tried == 6 * len(values)
+
+
+def test_a_carriage_return_without_quotes_is_a_bad_record() -> None:
+    found = list(lines(io.BytesIO(b"a\rb,1\nc,2\n"), ","))
+    assert isinstance(found[0][0], BadRecord)
+    assert found[1] == (["c", "2"], b"c,2\n", 10)
+
+
+def bad(raw: bytes) -> BadRecord:
+    error = BadRecord("bad")
+    error.raw = raw
+    return error
+
+
+def test_places_are_lines_also_behind_records_of_several_lines(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b'k,f:q\n"a\nb",1\nbad\n\n"c\nd",1,2\nlast')
+    places = Places(file, "csv")
+    assert places.of(19, bad(b"bad\n")) == f"{file}, line 4"
+    assert places.of(31, bad(b'"c\nd",1,2\n')) == f"{file}, line 6"
+    assert places.of(35, bad(b"last")) == f"{file}, line 8"
+    assert Places(file, "parquet").of(7, bad(b"")) == f"{file}, record 7"
