@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from hbtable.library.options import FamilyDescription, FamilyOptions
     from hbtable.library.row_changes import RowChanges
     from hbtable.library.table import RegionDescription, Table
+    from hbtable.model.usage import FamilyUsage
 
 __version__ = "0.1.0"
 
@@ -83,6 +84,7 @@ __all__ = [
     "EmbeddedDatabase",
     "FamilyDescription",
     "FamilyOptions",
+    "FamilyUsage",
     "FileNotFound",
     "Filter",
     "HbtableError",
@@ -131,6 +133,7 @@ _MODULES: Final = {
     "EmbeddedDatabase": "launch.embedded",
     "FamilyDescription": "library.options",
     "FamilyOptions": "library.options",
+    "FamilyUsage": "model.usage",
     "Filter": "client.filter_text",
     "RegionDescription": "library.table",
     "RowChanges": "library.row_changes",

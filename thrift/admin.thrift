@@ -412,4 +412,10 @@ service HbtableAdmin {
    * them; of none: of all that live. The answers are by `host,port,startcode`. */
   map<string, bool> adminCompactionSwitch(1: bool on, 2: list<binary> servers)
     throws (1: IOError io, 2: IllegalArgument ia)
+  /** Disk, memory and requests of the column families of its tablets, of this table or of all, as
+   * model.usage.FamilyUsage has them: `table`, `families` (those of a locality group, with "/" between) and each number
+   * in decimal. Older releases do not know the call. Of each of these servers, as adminServers takes them; of none: of
+   * all that live. The answers are by `host,port,startcode`. */
+  map<string, list<map<string, string>>> adminFamilyUsage(1: binary table, 2: list<binary> servers)
+    throws (1: IOError io, 2: IllegalArgument ia)
 }

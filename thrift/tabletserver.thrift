@@ -298,6 +298,10 @@ service TabletAdmin {
   ServedChanges served_changes(1: string incarnation, 2: i64 since) throws (1: RpcError error),
   /** Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call. */
   binary served_record(1: string incarnation, 2: i64 tabletId) throws (1: RpcError error),
+  /** Disk, memory and requests of the column families of its tablets, of this table or of all, as
+   * model.usage.FamilyUsage has them: `table`, `families` (those of a locality group, with "/" between) and each number
+   * in decimal. Older releases do not know the call. */
+  list<map<string, string>> family_usage(1: string incarnation, 2: binary table) throws (1: RpcError error),
   /** Paths of SSTables written or being written that METADATA may not name yet. */
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
   /** No block of the SSTables of its tablets of this table is in the cache on return. */

@@ -30,7 +30,8 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import TabletStatus
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import TabletRecord, owners
+from hbtable.model.usage import FamilyUsage, from_texts, summed
 from hbtable.model.values import check_bytes
 from hbtable.rpc.declaration import DeclaredCall
 from hbtable.rpc.services import MasterService, TableName, TabletAdmin
@@ -225,6 +226,18 @@ class Admin(MasterService):
             except (StaleLocation, Unavailable):
                 continue
         return found
+
+    @switches
+    def family_usage(self, name: bytes) -> list[FamilyUsage]:
+        """Of the tablets that are served now. TableNotFound; Unavailable when a server does not answer."""
+        found: list[FamilyUsage] = []
+        canonical = self._table(name).name
+        for server in owners(self.tablets(name)):
+            try:
+                found += map(from_texts, self._transport.tablet_admin(server).family_usage(canonical))
+            except StaleLocation:
+                continue  # it is gone, and what it served is on its way to others
+        return summed(found)
 
     @switches
     def _rows_of(self, name: bytes, tablet_id: int) -> RowRange | None:

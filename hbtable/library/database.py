@@ -17,6 +17,7 @@ from hbtable.library.table import RegionDescription, Table, described
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.usage import FamilyUsage
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -51,6 +52,8 @@ class AdminCalls(Protocol):
     def split(self, name: bytes, row: bytes | None = None) -> bool: ...
     @switches
     def exists(self, name: bytes) -> bool: ...
+    @switches
+    def family_usage(self, name: bytes) -> list[FamilyUsage]: ...
     @switches
     def alter_table(self, schema: TableSchema) -> None: ...
     @switches
@@ -238,6 +241,10 @@ class Database(ABC):
         except TableNotFound:
             return []
         return [described(region(name, tablet, _nowhere)) for tablet in tablets]
+
+    def usage_of(self, name: bytes) -> list[FamilyUsage]:
+        """Table.usage()."""
+        return self._ask(lambda admin: admin.family_usage(bytes_of("the name", name)))
 
     def _table_name(self, name: str | bytes) -> bytes:
         prefix = b"" if self.table_prefix is None else self.table_prefix + self.table_prefix_separator

@@ -15,6 +15,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.usage import FamilyUsage, from_texts, summed
 from hbtable.switches import switches
 
 
@@ -82,6 +83,12 @@ class ServerAdmin:
     def split(self, name: bytes, row: bytes | None = None) -> bool:
         done: bool = self._server.admin("adminSplit", name, row or b"", 0)
         return done
+
+    @switches
+    def family_usage(self, name: bytes) -> list[FamilyUsage]:
+        self.record(name)  # servers that have nothing of it say nothing
+        found: dict[str, list[dict[str, str]]] = self._server.admin("adminFamilyUsage", name, [])
+        return summed(from_texts(one) for of_server in found.values() for one in of_server)
 
     @switches
     def exists(self, name: bytes) -> bool:

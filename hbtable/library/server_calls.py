@@ -14,7 +14,7 @@ READS: Final = frozenset(
     (
         *("adminGet", "adminScan", "getRowsWithColumnsTs"),
         *("adminTable", "adminTablets", "getTableNames", "getTableRegions", "isTableEnabled"),
-        *("adminNamespace", "adminNamespaces"),
+        *("adminNamespace", "adminNamespaces", "adminFamilyUsage"),
     )
 )
 """The calls of the library that change nothing, so that they may be repeated. Scans keep nothing at the server."""

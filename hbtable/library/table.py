@@ -15,6 +15,7 @@ from hbtable.library.row_changes import Comparison, RowChanges, comparison
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec
+from hbtable.model.usage import FamilyUsage
 from hbtable.model.values import shown
 from hbtable.switches import switches
 
@@ -39,6 +40,7 @@ class TableOwner(Protocol):
     """A Database, as its tables know it."""
 
     def regions_of(self, name: bytes) -> list[RegionDescription]: ...
+    def usage_of(self, name: bytes) -> list[FamilyUsage]: ...
     def close(self) -> None: ...
 
 
@@ -62,6 +64,12 @@ class Table(Rows):
     def regions(self) -> list[RegionDescription]:
         """Ascending by row; [] when there is no such table."""
         return self.connection.regions_of(self.name)
+
+    def usage(self) -> list[FamilyUsage]:
+        """Disk, memory, cells and requests of each column family, ascending by name; of families that share a locality
+        group together. Of the tablets that are served now: [] of a disabled table. TableNotFound; Unavailable when a
+        server does not answer."""
+        return self.connection.usage_of(self.name)
 
     @switches
     def mutate_row(self, row: Key, changes: RowChanges) -> None:

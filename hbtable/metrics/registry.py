@@ -5,7 +5,7 @@ exports: launch.metrics_export reads a Registry at scrape time.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, final
 
 SECONDS_BUCKETS: Final = (
@@ -16,6 +16,12 @@ LONG_SECONDS_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 
 """For background work."""
 
 Labels = tuple[tuple[str, str], ...]
+
+Measure = tuple[str, str, bool]
+"""Name, help text, and whether it is a counter; else it is a gauge."""
+
+Listing = Callable[[], Iterable[tuple[Labels, Sequence[float]]]]
+"""Labels, and a number for each measure."""
 
 
 @final
@@ -55,6 +61,7 @@ class Registry:
         self._counters: dict[tuple[str, Labels], Counter] = {}
         self._histograms: dict[tuple[str, Labels], Histogram] = {}
         self._gauges: dict[tuple[str, Labels], Callable[[], float]] = {}
+        self.listings: list[tuple[tuple[Measure, ...], Listing]] = []
 
     def counter(self, name: str, help_text: str, **labels: str) -> Counter:
         self.helps[name] = help_text
@@ -71,6 +78,13 @@ class Registry:
         """`read` is called at scrape time."""
         self.helps[name] = help_text
         self._gauges[(name, tuple(sorted(labels.items())))] = read
+
+    def listing(self, measures: Sequence[Measure], read: Listing) -> None:
+        """Gauges and counters whose labels are not known beforehand. `read` is called at scrape time, and may
+        *switch*."""
+        for name, help_text, _ in measures:
+            self.helps[name] = help_text
+        self.listings.append((tuple(measures), read))
 
     def counters(self) -> Iterator[tuple[str, Labels, int]]:
         for (name, labels), counter in sorted(self._counters.items()):

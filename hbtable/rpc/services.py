@@ -163,6 +163,12 @@ class TabletAdmin(Service):
     def served_record(self, tablet_id: int) -> TabletRecord:
         """Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call."""
 
+    @call(CallTimeout.REPORTS, changes_nothing=True, admin="adminFamilyUsage")
+    def family_usage(self, table: TableName = b"") -> list[Mapping[str, str]]:
+        """Disk, memory and requests of the column families of its tablets, of this table or of all, as
+        model.usage.FamilyUsage has them: `table`, `families` (those of a locality group, with "/" between) and each
+        number in decimal. Older releases do not know the call."""
+
     @call(CallTimeout.REPORTS, changes_nothing=True)
     def files_in_flight(self) -> set[str]:
         """Paths of SSTables written or being written that METADATA may not name yet."""

@@ -26,6 +26,7 @@ from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.records import CommitRecord, RecordKeeper
+from hbtable.tablet.request_counts import RequestCounts
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.spreading import Spreading
 from hbtable.tablet.version import Version
@@ -51,7 +52,7 @@ class TabletState:
     """One loaded tablet."""
 
     __slots__ = (
-        "applied", "attention_at", "builder", "clock", "damaged", "dead_at_compaction", "dead_at_flush",
+        "applied", "attention_at", "builder", "clock", "counts", "damaged", "dead_at_compaction", "dead_at_flush",
         "environment", "gate", "installed", "is_open", "keeper", "last_selection", "markers_at_flush", "max_cell_bytes",
         "max_row_bytes", "range", "ranges_deleted", "reads", "row_locks", "sequence", "shared", "spreading",
         "tablet_id", "tally", "unflushed_since", "version", "writes",
@@ -89,6 +90,7 @@ class TabletState:
         """Counts the ranges of its rows that were deleted: what a read-modify-write has read may be among them."""
         self.reads = 0
         self.writes = 0
+        self.counts = RequestCounts()
         self.installed = 0
         """Number of versions that there were."""
         self.unflushed_since = 0.0
@@ -177,6 +179,7 @@ class TabletState:
         self.gate.close(reason)
 
     def _builder(self, layout: LocalityGroupLayout) -> WriteBuilder:
+        self.counts.know(layout)
         record = self.keeper.record
         return WriteBuilder(
             layout,

@@ -41,6 +41,7 @@ from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.splitting import SplitCandidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
+from hbtable.tablet.usage import GroupUsage, usage_of
 from hbtable.tablet.version import key_range
 from hbtable.tablet.writes.read_modify_write import ReadModifyWriter
 from hbtable.tablet.writes.writing import TabletWriter
@@ -216,6 +217,10 @@ class Tablet:
             state.writes,
             damaged=len(state.damaged),
         )
+
+    def usage(self) -> Iterator[GroupUsage]:
+        """As usage.usage_of()."""
+        return usage_of(self._state)
 
     # ------------------------------------------------------------ maintenance
 

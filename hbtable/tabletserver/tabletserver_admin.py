@@ -5,7 +5,7 @@ deposed without noticing (bug class 10): it is refused, and with LockLost it lea
 believed only if the lock service knows of it: else whoever reaches this port could shut out all masters to come.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from itertools import chain
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
@@ -13,6 +13,7 @@ from hbtable.errors import LockLost, SwitchedOff, Unavailable
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import EVERY_TABLE, CacheEviction, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.usage import FamilyUsage
 from hbtable.quotas.settings import SpacePolicy
 from hbtable.quotas.space import refused
 from hbtable.rpc.services import TabletAdmin
@@ -23,6 +24,7 @@ from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.family_usage import family_usage
 from hbtable.tabletserver.online_tablets import OnlineTablets
 from hbtable.tabletserver.requested_compactions import RequestedCompactions
 from hbtable.tabletserver.split import Splitter
@@ -128,6 +130,18 @@ class TabletServerAdmin(TabletAdmin):
         if tablets.is_whole(since):
             sizes = {tablet: tablet.sstable_bytes() for tablet in in_slices(self._runtime, list(tablets.values()))}
         return tablets.changes_since(since, sizes)
+
+    @switches
+    def family_usage(self, table: bytes = b"") -> list[Mapping[str, str]]:
+        """*Switches* among many."""
+        return [one.texts() for one in self.accounts(table)]
+
+    @switches
+    def accounts(self, table: bytes = b"") -> list[FamilyUsage]:
+        """As family_usage(). *Switches* among many."""
+        served = self._online_tablets.tablets.values()
+        wanted = [tablet for tablet in served if table in (b"", tablet.schema.name)]
+        return family_usage(self._runtime, wanted, self._cache)
 
     def served_record(self, tablet_id: int) -> TabletRecord:
         return self._online_tablets.served(tablet_id).record

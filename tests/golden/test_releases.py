@@ -63,6 +63,7 @@ LATER_CALLS = {
     "TabletAdmin.ping": "that it is not known is an answer",
     "TabletAdmin.served_changes": "the master asks for all tablets each time, as it did of every server",
     "TabletAdmin.served_record": "the master reads the rows of the whole table",
+    "TabletAdmin.family_usage": "the question is refused, and the message says which server to upgrade",
     "TabletAdmin.task_deaths": "`status` shows none of that server",
     **dict.fromkeys(
         (f"TabletService.{method.name}" for method in USERS_METHODS.values()),

@@ -113,6 +113,8 @@ ADMIN_CALLS = [
     ("served_changes", (0,), ServedChanges(0, True, [], [])),
     ("served_changes", (2**40,), ServedChanges(2**40 + 1, False, [ServedTablet(16, 22, 3, 2**33)], [23, 2**40])),
     ("served_record", (22,), RECORD),
+    ("family_usage", (b"",), [{"table": "t", "families": "f", "files": "5"}]),
+    ("family_usage", (b"ns:t",), []),
     ("files_in_flight", (), {"f/1", "f/2"}),
     ("clear_block_cache", (16,), CacheEviction(3, 1 << 40)),
     ("task_deaths", (), ["one", "two"]),

@@ -180,6 +180,10 @@ def _sizes(guard: Guard, answer: Sequence[Mapping[str, str]]) -> list[Mapping[st
     return [one for one in answer if guard.knows_of(one["table"].encode())]
 
 
+def _usages(guard: Guard, answer: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, list[Mapping[str, str]]]:
+    return {server: kept for server, of_server in answer.items() if (kept := _sizes(guard, of_server))}
+
+
 ADMIN: Final[dict[str, Requirement]] = {
     **dict.fromkeys(DECLARED, _ADMINISTRATORS),  # unless it is below: nobody else has a right by mistake
     **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate adminDeleteRange", of_cells),
@@ -205,6 +209,7 @@ ADMIN: Final[dict[str, Requirement]] = {
     "adminSetThrottle": needs(_throttled, Action.ADMIN),
     "adminSetSpaceLimit": needs(_limited, Action.ADMIN),
     "adminSpaceUsage": lists(_sizes),
+    "adminFamilyUsage": lists(_usages),
     "adminQuotas": lists(_quotas),
     **_each("adminGrant adminRevoke adminGrants", open_to_users),  # Guard checks who may
 }

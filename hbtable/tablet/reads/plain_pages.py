@@ -128,6 +128,7 @@ class _Page:
         if not self._rows:
             return None
         state.reads += self._rows
+        state.counts.read_all(state.version.layout, self._rows)
         state.tally.examined += self._cells
         size = self._content_bytes + _COUNTED_BYTES * self._cells
         position = None if is_over else ScanPosition(successor(self._last_row))

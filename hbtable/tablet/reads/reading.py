@@ -61,6 +61,7 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
         if spec.filter is not None:
             row_filter, sieve = _filter_of_rows(state, spec.filter, paced[1].pause)
     snapshot, selection = _snapshot(state, spec, row_filter)
+    state.counts.read(selection, len(rows))
 
     left_bytes = spec.max_bytes
     holds_from = left_bytes - HELD_AT_ONCE
@@ -179,6 +180,7 @@ def _page_of_rows(
 ) -> ScanPage:
     exhausted = True
     damage: DataDamaged | None = None
+    selection: ColumnSelection | None = None
     asks = row_filter is not None and row_filter.searches.may_ask and page.resumption is None
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, request.spec, row_filter, request.family_times)
@@ -216,6 +218,8 @@ def _page_of_rows(
             raise damage
         exhausted = False  # the rows before the damage; the next page begins with it
     state.reads += len(page.rows)
+    if selection is not None:
+        state.counts.read(selection, len(page.rows))
     return page.page(exhausted)
 
 

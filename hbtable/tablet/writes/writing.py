@@ -264,6 +264,7 @@ class TabletWriter:
         if last == state.sequence:
             return built  # no operations at all
         state.writes += last - state.sequence
+        state.counts.wrote(built.layout, built.by_stack)
         state.sequence = last
         row_locks = self._row_locks
         write = InFlightWrite(built.rows)

@@ -40,7 +40,7 @@ def test_a_call_reads_or_is_refused_before_it_is_made(role, declared) -> None:
 READING = {
     *("read_rows", "scan", "scan_with_times", "tablets", "served_changes", "served_record", "files_in_flight"),
     *("task_deaths", "ping", "balancer_enabled", "balancer_rests", "normalizer_enabled", "throttling_enabled"),
-    *("quotas", "space_usage", "master_task_deaths", "ping_master"),
+    *("quotas", "space_usage", "family_usage", "master_task_deaths", "ping_master"),
 }
 """The calls that change nothing, once more: whoever declares one so by mistake meets this."""
 

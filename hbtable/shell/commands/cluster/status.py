@@ -1,6 +1,7 @@
-"""status [, 'summary' | 'simple' | 'detailed' | 'replication']: the cluster in lines."""
+"""status [, 'summary' | 'simple' | 'detailed' | 'replication' | 'families']: the cluster in lines."""
 
 from hbtable.hbase.admin.structs import AdminServer, AdminStatus, AdminTablet
+from hbtable.shell.commands.cluster.families import family_usage
 from hbtable.shell.commands.cluster.moving import transition_text
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.language.literals import Value, shown
@@ -8,6 +9,8 @@ from hbtable.shell.language.literals import Value, shown
 
 def status(context: Context, arguments: list[Value]) -> Value:
     form = shown(arguments[0]) if arguments else "summary"
+    if form == "families":
+        return family_usage(context, arguments)
     found: AdminStatus = context.server.admin("adminStatus")
     servers = found.servers or []
     if form in ("simple", "detailed") and context.out.wants_records:

@@ -103,6 +103,7 @@ FILTERED = {
     "thrift2 getTableDescriptorsByNamespace": [TTableDescriptor(TWO)],
     "thrift2 listNamespaceDescriptors": [TNamespaceDescriptor("ns")],
     "admin adminSpaceUsage": [{"table": "ns:t", "bytes": "5"}],
+    "admin adminFamilyUsage": {"server": [{"table": "ns:t", "families": "f"}]},
     "admin adminTables": [AdminTable(b"ns:t", families=[], attributes={})],
 }
 """Method -> an answer of which those who hold nothing get nothing."""
