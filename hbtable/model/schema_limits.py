@@ -9,8 +9,10 @@ from typing import Final
 
 from hbtable.errors import InvalidRequest, LimitExceeded
 
-MAX_FAMILIES: Final = 100
-"""The paper: "at most hundreds". Each family may be a locality group with memtable and files of its own."""
+MAX_FAMILIES: Final = 300
+"""The paper: "hundreds at most". Each family may be a locality group with memtable and files of its own."""
+MANY_FAMILIES: Final = 100
+"""More than these are warned of."""
 MAX_ATTRIBUTES: Final = 1000
 """Of a table and its families together, or of a namespace. Those that HBase knows are some dozens."""
 
@@ -20,6 +22,14 @@ def check_counts(table: str, families: int, attributes: Iterable[int]) -> None:
     if families > MAX_FAMILIES:
         raise InvalidRequest(f"table {table} has {families} column families, at most {MAX_FAMILIES} can be")
     _check_attributes(f"table {table} and its families have", sum(attributes))
+
+
+def many_families(table: str, families: int) -> str:
+    """A warning about a table with more than MANY_FAMILIES."""
+    return (
+        f"table {table} has {families} column families: each is a locality group with a memtable and files of its own, "
+        "unless LOCALITY_GROUP puts several into one, and each flush writes a file for each that was written to"
+    )
 
 
 def check_namespace_counts(namespace: str, properties: int) -> None:

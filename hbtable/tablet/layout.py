@@ -12,9 +12,12 @@ are of no family that the schema has.
 from typing import final
 
 from hbtable.encoding.cell_key import family_name, stored_family
+from hbtable.encoding.table_record import encode
 from hbtable.merge.rules import FamilyRules, rules_of
 from hbtable.model.file_settings import done_for
 from hbtable.model.schema import FamilySchema, TableSchema, is_read_only
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.sstable.builder import SSTableOptions
 
 SEPARATOR = "/"
@@ -40,6 +43,7 @@ class LocalityGroupLayout:
 
     __slots__ = (
         "_by_stored",
+        "_records",
         "by_sequence",
         "keys",
         "places",
@@ -54,6 +58,7 @@ class LocalityGroupLayout:
 
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema
+        self._records: dict[int, bytes] = {}
         self.table = schema.name.decode("utf-8", "backslashreplace")
         """For messages."""
         self.rules: dict[bytes, FamilyRules] = rules_of(schema)
@@ -76,6 +81,15 @@ class LocalityGroupLayout:
         )
         """For new writes: family -> (place of its stack, how it stands in a cell key, with its end). Where no family
         takes writes every write meets the check for a missing one: the usual one pays nothing."""
+
+    def table_record(self, table_id: int) -> bytes:
+        """The table's record, as a new SSTable keeps it (properties.Origin). Made once: that of a table with hundreds
+        of families takes milliseconds, and a look for compactions asks for each of as many files."""
+        if table_id == METADATA_TABLE_ID:
+            return b""
+        if table_id not in self._records:
+            self._records[table_id] = encode(TableRecord(table_id, TableState.ENABLED, self.schema))
+        return self._records[table_id]
 
     def families(self, key: str) -> list[FamilySchema]:
         """The families of a stack that the schema still has."""

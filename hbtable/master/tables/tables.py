@@ -63,6 +63,7 @@ from hbtable.metadata.tiling import verify_tiling
 from hbtable.model import names
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
+from hbtable.model.schema_limits import MANY_FAMILIES, many_families
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.quotas.quotas_file import forget as forget_quotas
@@ -151,6 +152,7 @@ class TableOperations:
         self._check_master()
         with self._asked_for(schema.name):
             self._creation.create(schema, bounds, creator)
+        _warn_of_many_families(schema)
 
     @switches
     def delete_table(self, name: bytes) -> None:
@@ -186,6 +188,8 @@ class TableOperations:
         with self._asked_for(schema.name):
             record = self._existing(schema.name)
             self.alterations.alter(record, schema)
+        if len(schema.families) > len(record.schema.families):
+            _warn_of_many_families(schema)
 
     @switches
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
@@ -364,3 +368,8 @@ def _why_not_served(reports: ServerReports) -> str:
     if reports.silent:
         return f"tablet server {min(reports.silent)} does not answer"
     return "no tablet server can take its tablets"
+
+
+def _warn_of_many_families(schema: TableSchema) -> None:
+    if len(schema.families) > MANY_FAMILIES:
+        log.warning("%s", many_families(shown(schema.name), len(schema.families)))

@@ -26,7 +26,7 @@ from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.switches import switches
 from hbtable.tablet.compactions.freeing import free_unread
 from hbtable.tablet.compactions.making import OutputSpec
-from hbtable.tablet.compactions.planning import since_millis, table_bytes, useless_files
+from hbtable.tablet.compactions.planning import since_millis, useless_files
 from hbtable.tablet.compactions.policy import MergePlan
 from hbtable.tablet.compactions.unchanged import UnchangedCheck
 from hbtable.tablet.compactions.writing import CompactionWriter, Sources
@@ -378,7 +378,7 @@ class Compactor:
             record.generation,
             tuple(file.ref.path for file in inputs),
             clock_millis,
-            Origin(record.range.start, record.range.stop, complete_to, table_bytes(record.table_id, layout.schema)),
+            Origin(record.range.start, record.range.stop, complete_to, layout.table_record(record.table_id)),
             now if drop_markers else min(map(since_millis, inputs), default=now),
             tuple(file.ref.deleted for file in inputs) if any(file.ref.deleted for file in inputs) else (),
         )

@@ -2,11 +2,8 @@
 
 from typing import Final
 
-from hbtable.encoding import table_record
 from hbtable.model.range_delete import call_for_compaction
-from hbtable.model.schema import TableSchema, major_compaction_millis
-from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.model.schema import major_compaction_millis
 from hbtable.tablet.compactions.garbage import Aging, Expiring, is_aged, wholly_expired
 from hbtable.tablet.compactions.policy import (
     FileFacts,
@@ -100,13 +97,6 @@ def since_millis(file: LoadedFile) -> int:
     return identity.since_millis or identity.clock_millis
 
 
-def table_bytes(table_id: int, schema: TableSchema) -> bytes:
-    """The table's record, as a new file keeps it (properties.Origin)."""
-    if table_id == METADATA_TABLE_ID:
-        return b""
-    return table_record.encode(TableRecord(table_id, TableState.ENABLED, schema))
-
-
 # ------------------------------------------------------------ facts
 
 
@@ -152,7 +142,7 @@ def _aging(state: TabletState, stack: Stack, file: LoadedFile, now_millis: int) 
         and not garbage.mortal
         and not (shortest and now_millis - properties.min_timestamp > shortest)
         and origin is not None
-        and origin.table == table_bytes(state.keeper.record.table_id, state.version.layout.schema)
+        and origin.table == state.version.layout.table_record(state.keeper.record.table_id)
     )
     return Aging(since_millis(file), is_clean)
 

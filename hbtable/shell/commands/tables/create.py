@@ -1,6 +1,8 @@
 """create 't', families and options; clone_table_schema."""
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.model.names import is_system, parse
+from hbtable.model.schema_limits import MANY_FAMILIES, many_families
 from hbtable.shell.arguments import schema, splits
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.tables.references import TableReference
@@ -36,6 +38,13 @@ def create(context: Context, arguments: list[Value]) -> Value:
         raise ArgumentError("Table must have at least one column family")
     make(context, table._replace(families=list(families.values())), rows)
     say(f"Created table {show_name(name)}")
+    if is_system(parse(name)):
+        context.out.note(
+            f"{show_name(name)} is in the namespace of the system's tables, as HBase lets it be: no list of tables "
+            "shows it, and hbtable copy takes it only when --tables names it"
+        )
+    if len(families) > MANY_FAMILIES:
+        context.out.note(many_families(show_name(name), len(families)))
     return TableReference(name)
 
 

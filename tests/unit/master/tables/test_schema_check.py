@@ -58,8 +58,8 @@ def test_attributes_are_counted_over_the_table_and_its_families():
 
 
 def test_families_are_counted():
-    families = {b"f%d" % number: FamilySchema(b"f%d" % number) for number in range(101)}
-    with pytest.raises(InvalidRequest, match="table t has 101 column families, at most 100 can be"):
+    families = {b"f%d" % number: FamilySchema(b"f%d" % number) for number in range(301)}
+    with pytest.raises(InvalidRequest, match="table t has 301 column families, at most 300 can be"):
         check_schema(replace(GOOD, families=families))
 
 

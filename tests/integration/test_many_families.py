@@ -1,0 +1,55 @@
+"""Hundreds of column families in a table, with a warning."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import hbtable
+from hbtable.model.schema_limits import MANY_FAMILIES, MAX_FAMILIES
+from tests.harness.commands import run
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+
+def test_as_many_families_as_can_be_are_served_flushed_and_opened_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [f"f{number:03}" for number in range(MAX_FAMILIES)]
+    with hbtable.open(str(tmp_path), durability="os") as database:
+        with caplog.at_level(logging.WARNING):
+            table = database.create_table("t", names)
+        assert f"table t has {MAX_FAMILIES} column families" in caplog.text
+        table.put(b"row", {f"{name}:": b"1" for name in names})
+        database.flush_table("t")
+        table.put(b"row", {f"{name}:": b"3" for name in names})
+    with hbtable.open(str(tmp_path), durability="os") as database:
+        table = database.table("t")
+        assert table.row(b"row") == {f"{name}:".encode(): b"3" for name in names}
+        assert table.row(b"row", columns=["f250"]) == {b"f250:": b"3"}
+        assert len(table.usage()) == MAX_FAMILIES
+        with pytest.raises(hbtable.InvalidRequest, match=f"at most {MAX_FAMILIES} can be"):
+            database.alter_table("t", add=["more"])
+
+
+def test_a_hundred_families_are_no_reason_to_warn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with hbtable.open(str(tmp_path), durability="os") as database, caplog.at_level(logging.WARNING):
+        database.create_table("t", [f"f{number}" for number in range(MANY_FAMILIES)])
+        assert "column families" not in caplog.text
+        database.alter_table("t", change={"f1": {"max_versions": 2}})
+        assert "column families" not in caplog.text
+        database.alter_table("t", add=["one more"])
+        assert f"table t has {MANY_FAMILIES + 1} column families" in caplog.text
+
+
+def test_the_shell_says_what_many_families_and_a_hidden_table_mean(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+        families = ", ".join(f"'f{number}'" for number in range(MANY_FAMILIES + 1))
+        many = run("shell", "--url", f"127.0.0.1:{server.port}", "-n", "-e", f"create 'many', {families}")
+        assert f"table many has {MANY_FAMILIES + 1} column families" in many.stderr
+        hidden = run("shell", "--url", f"127.0.0.1:{server.port}", "-n", "-e", "create 'hbase:x', 'f'")
+        assert "no list of tables shows it" in hidden.stderr
+        assert hidden.returncode == many.returncode == 0
+        usual = run("shell", "--url", f"127.0.0.1:{server.port}", "-n", "-e", "create 'usual', 'f'")
+        assert usual.stderr == ""
