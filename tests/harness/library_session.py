@@ -21,10 +21,12 @@ _IN_HBASE = {
     errors.InvalidRequest: "ConstraintException",
     errors.NamespaceNotFound: "NamespaceNotFoundException",
     errors.NoSuchFamily: "NoSuchColumnFamilyException",
+    errors.SpaceLimitReached: "SpaceLimitingException",
     errors.TableExists: "TableExistsException",
     errors.TableNotDisabled: "TableNotDisabledException",
     errors.TableNotEnabled: "TableNotEnabledException",
     errors.TableNotFound: "TableNotFoundException",
+    errors.Throttled: "RpcThrottlingException",
 }
 
 

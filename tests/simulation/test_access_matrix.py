@@ -196,6 +196,29 @@ def test_sequences_of_several_users(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unmarked")
+@pytest.mark.parametrize(
+    ("session", "least", "holes"), [(Thrift1Session, 34, 12), (LibrarySession, 32, 12), (TypedSession, 27, 10)]
+)
+def test_sequences_of_several_users_through_the_other_doors(
+    session: type[Session], least: int, holes: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As far as each has the calls. `holes`: scenarios of HBase's own, which are closed."""
+    names = [one["scenario"] for one in Replay().driver.load(FOLDER / "scenarios.jsonl")]
+    done, closed = 0, 0
+    for name in names:
+        try:
+            count = Replay(session).scenario(name)
+        except NotImplementedError:
+            continue
+        assert bool(count["different"]) == (name in SCENARIOS), capsys.readouterr().out
+        done += 1
+        closed += name in SCENARIOS
+    assert done >= least
+    assert closed >= holes
+
+
+@pytest.mark.slow
 def test_a_refused_batch_of_many_rows_writes_none_of_them() -> None:
     """Rows are written a thousand at a time; the refused one is the last of all."""
     replay, two = Replay(), interface("thrift2")
