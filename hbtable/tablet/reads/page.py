@@ -2,8 +2,8 @@
 
 Going on: forward after a row at its successor; reversed there is no greatest smaller row, so the position names the
 row itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it names the last cell given out, and
-counts them. Behind a filter that remembers something within a row, and in raw scans, it only counts, and carries the
-filter's state of before the row: the row is read and filtered again for its next piece.
+counts them. Behind a filter that remembers something within a row it only counts, and carries the filter's state of
+before the row: the row is read and filtered again for its next piece.
 
 A long row comes in parts (merge.visibility.TakePart): its pieces are given out as soon as they are there, unless a
 filter has still to see the rest. A row that must be given whole, or that such a filter keeps, has a limit in bytes.
@@ -66,12 +66,12 @@ class PageBuilder:
     __slots__ = (
         "_filter",
         "_hold",
+        "_is_raw",
         "_last_row",
         "_long_row",
         "_max_bytes",
         "_max_rows",
         "_max_versions",
-        "_names_cells",
         "_piece",
         "_piece_bytes",
         "_reached",
@@ -116,13 +116,14 @@ class PageBuilder:
         self._skip_row = position.row if position is not None and position.cells_done else None
         self._skip_cells = position.cells_done if position is not None else 0
         self._streams = row_filter is None or row_filter.is_forgetful
-        """Cells of a row may be given out before the rest of it is there."""
-        self._names_cells = self._streams and not request.spec.raw
+        """Cells of a row may be given out before the rest of it is there, and the next page goes on behind the last of
+        them, by its name."""
+        self._is_raw = request.spec.raw
         self.resumption: Resumption | None = None
         """The position inside a row at which the page begins, by the name of a cell; None: it begins with a row, or
         counts cells."""
-        if self._names_cells and position is not None and position.column:
-            self.resumption = Resumption(position, is_filtered=row_filter is not None)
+        if self._streams and position is not None and position.column:
+            self.resumption = Resumption(position, is_filtered=row_filter is not None, is_raw=self._is_raw)
         self._last_row: bytes | None = None
         self._reached: bytes | None = None
         self._unfinished: ScanPosition | None = None
@@ -262,7 +263,7 @@ class PageBuilder:
             if self.is_full():
                 break
         long_row.drop(given)
-        is_over = self.is_full() or (given and self._names_cells and self.is_late())
+        is_over = self.is_full() or (given and self._streams and self.is_late())
         return bool(is_over) and self._stop_inside(long_row)
 
     def _stop_inside(self, long_row: _LongRow) -> bool:
@@ -277,7 +278,7 @@ class PageBuilder:
             resumed = None
         if not self.rows or self.rows[-1][0] != row:  # this page has nothing of it
             return resumed or ScanPosition(row, done, state)
-        if not self._names_cells:
+        if not self._streams:
             return ScanPosition(row, done, state)
         column, timestamp, _ = self.rows[-1][1][-1]
         versions = 0
@@ -285,10 +286,10 @@ class PageBuilder:
             if begun != row:
                 break
             for cell in reversed(piece):
-                if cell[0] != column:
+                if cell[0] != column or (self._is_raw and cell[1] != timestamp):
                     return ScanPosition(row, done, state, column, timestamp, versions)
                 versions += 1
-        if resumed is not None and resumed.column == column:
+        if resumed is not None and resumed.column == column and (not self._is_raw or resumed.timestamp == timestamp):
             versions += resumed.versions
         return ScanPosition(row, done, state, column, timestamp, versions)
 
@@ -335,7 +336,7 @@ class PageBuilder:
                 self.scanned += 1
                 self._skip_row = long_row.row
             if self.resumption is not None:
-                self.resumption = Resumption(self.resumption.position, is_filtered=self._filter is not None)
+                self.resumption = self.resumption.again()
 
     # ------------------------------------------------------------ the page
 

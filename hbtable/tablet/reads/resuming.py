@@ -3,7 +3,8 @@
 The position names the last cell given out. What follows it in its column are the older versions, then come the other
 columns; before all of that the family's own delete markers have to be known. Where sequence or minimum versions decide,
 at the empty qualifier, and for a filter, which counts versions, the column is read again from its newest version; what
-was given is left out by its time.
+was given is left out by its time. A raw scan gives several cells of one time, markers among them: those of the time of
+the last one are counted, in the place of versions.
 
 Pieces of one row may show it at different moments, as rows of one scan do: of a column that is deleted in between,
 older versions may still come if the scan stood among them.
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple, final
 from hbtable.encoding.cell_key import INVERT, TERMINATOR, Pair, column_prefix, row_prefix, row_stop
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import PUT
-from hbtable.model.read import ScanPosition
+from hbtable.model.read import ALL_VERSIONS, ScanPosition
 from hbtable.switches import switches
 from hbtable.tablet.reads.column_selection import ColumnSelection
 
@@ -35,12 +36,15 @@ class Seek(NamedTuple):
 class Resumption:
     """Places one page of a scan that begins inside a row."""
 
-    __slots__ = ("_is_behind", "_is_filtered", "_left", "position")
+    __slots__ = ("_is_behind", "_is_filtered", "_is_raw", "_left", "_same", "position")
 
-    def __init__(self, position: ScanPosition, is_filtered: bool = False) -> None:
-        """`is_filtered`: rest() is given what a filter keeps."""
+    def __init__(self, position: ScanPosition, is_filtered: bool = False, is_raw: bool = False) -> None:
+        """`is_filtered`: rest() is given what a filter keeps. `is_raw`: what is stored, markers included."""
         self.position = position
         self._is_filtered = is_filtered
+        self._is_raw = is_raw
+        self._same = position.versions if is_raw else _ALL
+        """The number of its cells of the position's time that were given."""
         self._is_behind = False
         """The column of the position was passed."""
         self._left = _ALL
@@ -56,6 +60,10 @@ class Resumption:
         if stored is None:
             return Seek(prefix + family + b"\x01", stop, None)  # it was dropped: the next one
         column = column_prefix(prefix, stored, qualifier)
+        if self._is_raw:
+            if selection.max_versions >= ALL_VERSIONS:  # else its puts are counted from the newest
+                column += (INVERT - position.timestamp).to_bytes(8, "big")
+            return Seek(column, stop, None)
         if not qualifier:
             return Seek(column, stop, None)
         head = prefix + stored + b"\x00"
@@ -83,7 +91,15 @@ class Resumption:
             if cell[1] < timestamp and self._left > 0:
                 self._left -= 1
                 kept.append(cell)
+            elif cell[1] == timestamp:
+                self._same -= 1
+                if self._same < 0:
+                    kept.append(cell)
         return kept
+
+    def again(self) -> "Resumption":
+        """Another one for the same position, before any rest()."""
+        return Resumption(self.position, self._is_filtered, self._is_raw)
 
 
 @switches

@@ -121,11 +121,11 @@ def test_a_scan_comes_to_its_end_however_much_it_costs_in_all(bench: Bench, requ
     bench.run(main)
 
 
-@pytest.mark.parametrize("text", [None, b"ValueFilter(=, 'binaryprefix:v')"])
-def test_a_page_ends_in_time_inside_a_row_that_comes_in_pieces(bench: Bench, text: bytes | None) -> None:
+@pytest.mark.parametrize("spec", [ReadSpec(), ReadSpec(filter=b"ValueFilter(=, 'binaryprefix:v')"), ReadSpec(raw=True)])
+def test_a_page_ends_in_time_inside_a_row_that_comes_in_pieces(bench: Bench, spec: ReadSpec) -> None:
     def main() -> None:
         tablet = filled(bench, scan_seconds=0.0)
-        request = ScanRequest(RowRange(b"m", b"n"), ReadSpec(filter=text), cells_per_row=10, max_rows=1000)
+        request = ScanRequest(RowRange(b"m", b"n"), spec, cells_per_row=10, max_rows=1000)
         columns: list[bytes] = []
         pages = 0
         while True:

@@ -22,6 +22,7 @@ FAMILIES = (
 )
 SCHEMA = TableSchema(b"t", {family.name: family for family in FAMILIES})
 EVERY_VERSION = ReadSpec(max_versions=ALL_VERSIONS)
+RAW = ReadSpec(max_versions=ALL_VERSIONS, raw=True)
 
 
 def joined(rows: list[Row]) -> list[tuple[bytes, list[Cell]]]:
@@ -62,7 +63,15 @@ def filled() -> tuple[Bench, Callable[[], Tablet]]:
 @pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize(
-    "spec", [EVERYTHING, EVERY_VERSION, ReadSpec({b"b": None, b"d": frozenset((b"q", b"v"))}, max_versions=2)]
+    "spec",
+    [
+        EVERYTHING,
+        EVERY_VERSION,
+        ReadSpec({b"b": None, b"d": frozenset((b"q", b"v"))}, max_versions=2),
+        RAW,
+        replace(RAW, max_versions=2),
+        replace(RAW, columns={b"a": frozenset((b"q",)), b"d": None}),
+    ],
 )
 def test_pieces_over_any_number_of_pages_are_the_row(is_reversed: bool, piece: int, spec: ReadSpec) -> None:
     bench, fill = filled()
@@ -87,7 +96,10 @@ def test_pieces_over_any_number_of_pages_are_the_row(is_reversed: bool, piece: i
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_the_cells_that_a_scan_in_pieces_looks_at_grow_with_the_row(bench: Bench, is_reversed: bool) -> None:
+@pytest.mark.parametrize("spec", [EVERYTHING, RAW, replace(RAW, max_versions=1)])
+def test_the_cells_that_a_scan_in_pieces_looks_at_grow_with_the_row(
+    bench: Bench, spec: ReadSpec, is_reversed: bool
+) -> None:
     def main() -> None:
         tablet = bench.open()
         names = [b"%06d" % n for n in range(CELLS)]
@@ -95,7 +107,7 @@ def test_the_cells_that_a_scan_in_pieces_looks_at_grow_with_the_row(bench: Bench
         tablet.flush()
         tablet.mutate([RowMutation(b"r", [(PUT, b"f", name, 5, b"v") for name in names[1::2]])])
         before = tablet.cells_examined
-        rows = everything(tablet, ScanRequest(reversed=is_reversed, cells_per_row=50, max_rows=1))
+        rows = everything(tablet, ScanRequest(spec=spec, reversed=is_reversed, cells_per_row=50, max_rows=1))
         assert [len(cells) for _, cells in rows] == [50] * (CELLS // 50)
         # Each page reads lists of 16, 32 and 64 cells for its piece of 50, and backwards a chunk before it.
         assert tablet.cells_examined - before < 10 * CELLS
@@ -103,7 +115,8 @@ def test_the_cells_that_a_scan_in_pieces_looks_at_grow_with_the_row(bench: Bench
     bench.run(main)
 
 
-def test_versions_of_one_column_are_not_read_again(bench: Bench) -> None:
+@pytest.mark.parametrize("spec", [EVERY_VERSION, RAW])
+def test_versions_of_one_column_are_not_read_again(bench: Bench, spec: ReadSpec) -> None:
     bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", max_versions=1_000_000)})
 
     def main() -> None:
@@ -112,9 +125,28 @@ def test_versions_of_one_column_are_not_read_again(bench: Bench) -> None:
             puts: list[Operation] = [(PUT, b"f", b"q", n + 1, b"v") for n in range(first, first + 1000)]
             tablet.mutate([RowMutation(b"r", puts)])
         before = tablet.cells_examined
-        rows = everything(tablet, ScanRequest(spec=EVERY_VERSION, cells_per_row=50, max_rows=1))
+        rows = everything(tablet, ScanRequest(spec=spec, cells_per_row=50, max_rows=1))
         assert [cell[1] for _, cells in rows for cell in cells] == list(range(CELLS, 0, -1))
         assert tablet.cells_examined - before < 10 * CELLS
+
+    bench.run(main)
+
+
+def test_cells_of_one_time_are_each_given_once_by_a_raw_scan(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        kinds = (PUT, DELETE_VERSION, DELETE_COLUMN, PUT)
+        for number in range(40):
+            kind = kinds[number % 4]
+            value = b"%d" % number if kind == PUT else b""
+            tablet.mutate([RowMutation(b"r", [(kind, b"f", b"q", 5 + number // 20, value)])])
+            if number % 7 == 0:
+                tablet.flush()
+        whole = everything(tablet, ScanRequest(spec=RAW))
+        assert len(whole[0][1]) > 12
+        for piece in (1, 3):
+            rows = everything(tablet, ScanRequest(spec=RAW, cells_per_row=piece, max_rows=1))
+            assert joined(rows) == whole
 
     bench.run(main)
 
