@@ -26,9 +26,9 @@ _WAIT_SECONDS: Final = 0.02
 _LONGEST_PAUSE_SECONDS: Final = 0.2
 _ROOM_TIMEOUT_SECONDS: Final = 10.0
 """An answer that waits for longer for room to grow is refused: many clients wait for no longer than half a minute."""
-_DANGER: Final = 1.5
-"""Of the bound that the budget began with. What waits for room may take the part beyond the bound; what wants more is
-refused at once, and of answers that go out, the oldest is cut off."""
+_DANGER: Final = 0.5
+"""Of the bound that the budget began with. What waits for room may take so much beyond the bound that holds now; what
+wants more is refused at once, and of answers that go out, the oldest is cut off."""
 _STILL_SECONDS: Final = 3.0
 """A client may stand still for so long without being cut off for others' room."""
 _LOOK_AGAIN_SECONDS: Final = 0.1
@@ -248,7 +248,7 @@ class MemoryBudget:
             reservation.cut()
 
     def _is_in_danger(self) -> bool:
-        return self.used_bytes > _DANGER * self._full_bytes
+        return self.used_bytes > self.limit_bytes + _DANGER * self._full_bytes
 
     def _slowest(self, spare: MemoryReservation | None) -> MemoryReservation | None:
         """The one to be cut off: the oldest of those that are too slow."""

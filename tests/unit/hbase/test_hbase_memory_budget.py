@@ -111,6 +111,20 @@ def test_an_answer_is_not_cut_for_its_own_room_and_others_are_where_the_process_
     assert trace.budget.used_bytes == 0
 
 
+def test_danger_begins_earlier_where_the_process_has_less_room() -> None:
+    def held_before_a_cut(limit: int) -> int:
+        trace = Trace(100)
+        trace.budget.limit_bytes = limit  # as launch.memory_watch does near the memory's limit
+        answers = [trace.begin("a"), trace.begin("b")]
+        while not trace.cut:
+            for one in answers:
+                trace.budget.send(one, 1)
+        return trace.budget.used_bytes + answers[0].size_bytes
+
+    assert 150 < held_before_a_cut(100) < 155
+    assert 70 < held_before_a_cut(20) < 75
+
+
 def test_what_is_kept_goes_before_anybody_is_cut_off() -> None:
     trace = Trace(100)
     dropped: list[str] = []
