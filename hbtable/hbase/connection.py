@@ -306,6 +306,8 @@ class GatewayConnection:
         assert self._wire is not None
         dialect, context = self._wire.dialect, self._context
         context.in_flight += 1
+        come_from(self.client)
+        work_for(cost := RequestBudget(context.budget))  # not the connection's, which may have its next call by then
         try:
             if error is not None:
                 raise error
@@ -315,6 +317,7 @@ class GatewayConnection:
             answer, _ = self._failed(failure, method, sequence, dialect)
         finally:
             context.in_flight -= 1
+            cost.clear()  # the answer counts itself from now on
         with suppress(OSError):  # the client left
             send_large(answer, self.framed, self._stream, context)
 
