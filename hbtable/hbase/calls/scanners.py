@@ -213,7 +213,7 @@ def _size(table: bytes, request: ScanRequest) -> int:
     total = _OVERHEAD_BYTES + len(table) + len(request.range.start) + len(request.range.stop)
     total += len(request.spec.filter or b"")
     for family, qualifiers in (request.spec.columns or {}).items():
-        total += 250 + len(family) + sum(100 + len(qualifier) for qualifier in qualifiers or ())
+        total += 250 + len(family) + 100 * len(qualifiers or ()) + sum(map(len, qualifiers or ()))
     total += sum(250 + len(family) for family in request.family_times or ())
     return total
 

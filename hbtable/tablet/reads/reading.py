@@ -184,7 +184,7 @@ def _page_of_rows(
     asks = row_filter is not None and row_filter.searches.may_ask and page.resumption is None
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, request.spec, row_filter, request.family_times)
-        snapshot.row_filter, snapshot.budget = row_filter, cost.budget
+        snapshot.row_filter, snapshot.budget, snapshot.pause = row_filter, cost.budget, pacer.pause
         try:
             if row_filter is not None and asks:
                 # Rows are read ahead of the page: none of them may come to it in parts before its turn.
@@ -282,7 +282,7 @@ def _cells(
                 if row_filter is not None and row_filter.skips_row(row):
                     return []
                 cost, pacer = paced or paced_request(state.environment)
-                cost.row, snapshot.budget = row, cost.budget
+                cost.row, snapshot.budget, snapshot.pause = row, cost.budget, pacer.pause
                 hold_part = partial(cost.budget.hold, at_once=not waits)
                 long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, hold_part)
                 take_part = long_row.take

@@ -6,12 +6,15 @@ last of a family that is the next family, at its beginning, where its delete mar
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, column_prefix, family_name, row_of
 from hbtable.filters.column_bounds import Spans
 from hbtable.filters.evaluate import RowFilter
 from hbtable.model.read import Columns
+from hbtable.runtime.slices import sorted_with_pauses
+from hbtable.switches import switches
 
 SOUGHT_AFTER: Final = 256
 """Pairs of a list in which a seek may be worth it: it costs as much as reading a hundred."""
@@ -19,17 +22,19 @@ SOUGHT_AFTER: Final = 256
 
 @final
 class ColumnSeeker:
-    """Knows the columns that one read asks for."""
+    """Knows the columns that one read asks for. `pause` lets other tasks run while very many of them are sorted."""
 
-    __slots__ = ("_bounds", "_columns", "_qualifiers", "row_filter")
+    __slots__ = ("_bounds", "_columns", "_pause", "_qualifiers", "row_filter")
 
-    def __init__(self, columns: Columns | None, row_filter: RowFilter | None) -> None:
+    def __init__(self, columns: Columns | None, row_filter: RowFilter | None, pause: Callable[[], object]) -> None:
         self._columns = columns
+        self._pause = pause
         self.row_filter = row_filter
         self._bounds = row_filter.column_bounds() if row_filter is not None else []
         self._qualifiers: dict[bytes, list[bytes]] = {}
         """The qualifiers asked for, ascending, of families that were met."""
 
+    @switches
     def target(self, pairs: list[Pair]) -> bytes | None:
         """The key at which to read on behind these pairs; None: at the next one."""
         last = pairs[-1][0]
@@ -43,6 +48,7 @@ class ColumnSeeker:
         found = self._behind(last, row_start)
         return found if found is not None and found == self._behind(middle, row_start) else None
 
+    @switches
     def _behind(self, key: bytes, row_start: bytes) -> bytes | None:
         """The column or family after that of the key, if nothing before it matters."""
         cut = len(row_start)
@@ -71,6 +77,7 @@ class ColumnSeeker:
             wanted = later
         return column_prefix(row_start, stored, wanted) if wanted != qualifier else None
 
+    @switches
     def _named(self, family: bytes) -> list[bytes] | None:
         """The qualifiers asked for; None: all."""
         assert self._columns is not None
@@ -79,7 +86,7 @@ class ColumnSeeker:
             qualifiers = self._columns.get(family, frozenset())
             if qualifiers is None:
                 return None
-            found = self._qualifiers[family] = sorted(qualifiers)
+            found = self._qualifiers[family] = sorted_with_pauses(tuple(qualifiers), bytes, self._pause)
         return found
 
 

@@ -56,8 +56,8 @@ class ReadSnapshot:
     """A version as one read sees it. Hears of the blocks that are read for it (sstable.reader.Meter)."""
 
     __slots__ = (
-        "_portions", "_seeker", "_selection", "_sequence", "_stacks", "_tails", "_tally", "budget", "row_filter",
-        "version",
+        "_portions", "_seeker", "_selection", "_sequence", "_stacks", "_tails", "_tally", "budget", "pause",
+        "row_filter", "version",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +85,8 @@ class ReadSnapshot:
         self.row_filter: RowFilter | None = None
         """The filter that sees what is read, if any: cells that it does not care about may be left out."""
         self._seeker: ColumnSeeker | None = None
+        self.pause: Callable[[], object] = lambda: None
+        """Lets other tasks run during long work on what the read asks for."""
 
     def several_blocks(self) -> None:
         if self._portions is None:
@@ -140,6 +142,7 @@ class ReadSnapshot:
             skipping_settled(pairs, reopen, stop, self._selection, _FIRST_LIST, self._list, self._target)
         )
 
+    @switches
     def _target(self, pairs: list[Pair]) -> bytes | None:
         """The key at which to read on behind a list, None: at the next one."""
         if len(pairs) < SOUGHT_AFTER and not (self._portions is not None and self._portions.was_cut):
@@ -148,7 +151,7 @@ class ReadSnapshot:
         if columns is None and self.row_filter is None:
             return None
         if self._seeker is None or self._seeker.row_filter is not self.row_filter:
-            self._seeker = ColumnSeeker(columns, self.row_filter)
+            self._seeker = ColumnSeeker(columns, self.row_filter, self.pause)
         return self._seeker.target(pairs)
 
     @switches

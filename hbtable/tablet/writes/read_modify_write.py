@@ -33,11 +33,13 @@ from hbtable.tablet.reads.cost_limit import paced_request
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import bad_row, check_unchanged, no_such_family
+from hbtable.tablet.writes.apply import bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
 _COUNTER_BYTES: Final = 8
 _APPENDS_AT_ONCE: Final = 256
+_CHECKED_AT_ONCE: Final = 1024
+"""Operations."""
 _COPIES: Final = 3
 """Of an appended value there are at once: in the operation, in the log's record and in the answer."""
 
@@ -153,8 +155,7 @@ class ReadModifyWriter:
         if any(ttls):
             mutation.ttls = ttls
         built = self._writer.commit([mutation], ranges_deleted)
-        environment = self._state.environment
-        pacer = Pacer(environment.runtime, environment.options.slice_seconds)  # it is done, whatever it costs
+        pacer = self._pacer()  # it is done, whatever it costs
         return [
             (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
             for _, family, qualifier, timestamp, value in with_pauses(operations, pacer.pause)
@@ -176,8 +177,7 @@ class ReadModifyWriter:
             check_bytes("the expected value", expected)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the check of row {row!r}")
-        environment = self._state.environment
-        keep_checksums_in_parts((mutation,), Pacer(environment.runtime, environment.options.slice_seconds).pause)
+        keep_checksums_in_parts((mutation,), self._pacer().pause)
         row_locks = self._state.row_locks
         row_locks.acquire(row)
         try:
@@ -203,13 +203,25 @@ class ReadModifyWriter:
         """The caller holds the row. ReadIsOld: nothing happened."""
         ranges_deleted = self._state.ranges_deleted
         cell, _ = self._newest(row, family, qualifier)
-        check_unchanged((mutation,))  # it waited, and what is applied may be made of it
+        self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
         if checksum:
             check_as_sent(row, checksum, checksum_of_condition(row, family, qualifier, expected))
         if (cell[2] if cell is not None else b"") != (expected or b""):
             return False
         self._writer.commit_or_delete([self._not_before(cell, mutation)], ranges_deleted)
         return True
+
+    @switches
+    def _check_unchanged(self, mutation: RowMutation) -> None:
+        """*Switches* if it has very many operations."""
+        if len(mutation.operations) <= _CHECKED_AT_ONCE:
+            check_unchanged((mutation,))
+            return
+        check_unchanged_in_parts((mutation,), self._pacer().pause)
+
+    def _pacer(self) -> Pacer:
+        environment = self._state.environment
+        return Pacer(environment.runtime, environment.options.slice_seconds)
 
     def _check(self, row: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:
         state = self._state
@@ -237,14 +249,16 @@ class ReadModifyWriter:
             return SERVER_TIME
         return min(cell[1] + 1, MAX_TIMESTAMP - 1)
 
+    @switches
     def _not_before(self, cell: Cell | None, mutation: RowMutation) -> RowMutation:
         """The mutation, in which cells timed by the server get the compared cell's time if that lies ahead of the row's
-        clock: else the answer would be "done" while the old cell goes on to be the newest."""
+        clock: else the answer would be "done" while the old cell goes on to be the newest. *Switches* while it makes
+        very many."""
         if cell is None or not self._is_ahead(mutation.row, cell):
             return mutation
         operations: list[Operation] = []
         time = cell[1]
-        for kind, family, qualifier, timestamp, value in mutation.operations:
+        for kind, family, qualifier, timestamp, value in with_pauses(mutation.operations, self._pacer().pause):
             if timestamp in (SERVER_TIME, MAX_TIMESTAMP) and kind != DELETE_VERSION:
                 timestamp = min(time, MAX_TIMESTAMP - 1)
                 if kind != PUT:
