@@ -44,11 +44,6 @@ def letters_of(actions: int) -> str:
     return "".join(letter for letter, action in _LETTERS.items() if actions & action)
 
 
-def names_of(actions: int) -> list[str]:
-    """READ, WRITE..., in that order."""
-    return [action.name for action in _LETTERS.values() if actions & action]
-
-
 def union(actions: Iterable[int]) -> int:
     """All of them together."""
     found = 0

@@ -6,8 +6,7 @@ Of AND only the members up to the first that remembers cells count: that one mus
 from typing import Final
 
 from hbtable.filters import expression as ex
-from hbtable.filters.bounds import comparison_range
-from hbtable.model.ranges import prefix_stop, successor
+from hbtable.model.ranges import RowRange, prefix_stop, single_row, successor
 
 Spans = list[tuple[bytes, bytes]]
 """Half-open ranges of qualifiers, ascending, with gaps between; b"" as the end of one: no end."""
@@ -60,7 +59,7 @@ def _spans_of(expression: ex.Expression) -> Spans | None:
         qualifier = expression.column.partition(b":")[2]
         return [(qualifier, successor(qualifier))]
     if isinstance(expression, ex.Qualifier):
-        found = comparison_range(expression.comparison)
+        found = _comparison_range(expression.comparison)
         return None if found is None else _apart([(found.start, found.stop)])
     return None
 
@@ -78,3 +77,21 @@ def _apart(spans: Spans) -> Spans | None:
         elif found[-1][1] and (not high or high > found[-1][1]):
             found[-1] = (found[-1][0], high)
     return found
+
+
+def _comparison_range(comparison: ex.Comparison) -> RowRange | None:
+    """The values that pass, or a range around them; None: no bound is known."""
+    value, operator = comparison.value, comparison.operator
+    if comparison.kind == "binary":
+        after = successor(value)
+        ranges = {"=": single_row(value), ">=": RowRange(value), ">": RowRange(after), "<=": RowRange(b"", after)}
+    elif comparison.kind == "binaryprefix":
+        after = prefix_stop(value)
+        ranges = {"=": RowRange(value, after), ">=": RowRange(value), "<=": RowRange(b"", after)}
+        if after:
+            ranges[">"] = RowRange(after)
+    else:
+        return None
+    if value:
+        ranges["<"] = RowRange(b"", value)
+    return ranges.get(operator)

@@ -7,7 +7,6 @@ commands/ that carries it out (rows.get.get: `get` of rows/get.py), and how many
 number. What follows is the text that `help` shows. HBase's other commands are in absent.py.
 """
 
-import difflib
 import importlib
 import re
 from collections.abc import Callable, Iterator
@@ -75,10 +74,6 @@ class Catalogue:
         """A word of the shell's language, no command of HBase's: it has no Took line."""
         entry = ENTRIES.get(name)
         return entry is not None and entry.group == _LANGUAGE
-
-    def like(self, name: str) -> list[str]:
-        """For `did you mean`."""
-        return difflib.get_close_matches(name, self.names(), 3, 0.7)
 
     def find(self, name: str, given: int) -> Run:
         """ArgumentError for a wrong number of arguments."""

@@ -8,8 +8,6 @@ from typing import Final
 
 from hbtable.shell import absent
 from hbtable.shell.catalogue import ENTRIES
-from hbtable.shell.errors import Incomplete, ShellError
-from hbtable.shell.language.parser import parse
 from hbtable.shell.version import version_line
 
 _FOLDER: Final = Path(__file__).parent / "help"
@@ -48,32 +46,6 @@ def of_command(name: str) -> str | None:
         return f"{name} is not there: {absent.REASONS[name]}"
     entry = ENTRIES.get(name)
     return entry.text if entry else None
-
-
-def examples() -> list[tuple[str, str]]:
-    """(command, example) of all texts, for tests and for the hint line. One may have several lines."""
-    found = []
-    for name, entry in ENTRIES.items():
-        lines = entry.text.split("\n")
-        for place, line in enumerate(lines):
-            prompt, mark, text = line.partition("hbase> ")
-            if mark and not prompt.strip():
-                found.append((name, _whole(text.strip(), lines[place + 1 :])))
-    return found
-
-
-def _whole(first: str, following: list[str]) -> str:
-    """With the lines that complete it."""
-    text = first
-    for line in following:
-        try:
-            parse(text)
-            break
-        except Incomplete:
-            text += f"\n{line}"
-        except ShellError:
-            break  # HBase's own text has an example with a comma too few
-    return text
 
 
 def _read(name: str) -> str:

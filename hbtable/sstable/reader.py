@@ -144,11 +144,6 @@ class SSTableReader:
         """The function that reads the file."""
         return self._read_at
 
-    @property
-    def memory_bytes(self) -> int:
-        """The bytes that this reader keeps in memory besides cached blocks, roughly: the tail of the file, decoded."""
-        return self.length_bytes - self.footer.filter_part.offset + 300 * len(self._index.first_keys)
-
     @switches
     def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True, meter: Meter | None = None) -> Iterator[Pair]:
         """Pairs with start <= key < stop (b"": to the end), ascending.

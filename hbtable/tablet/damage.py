@@ -8,7 +8,7 @@ What was found is kept in memory only: a block is found again by the next read, 
 """
 
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import NamedTuple, NoReturn, final
 
 from hbtable.encoding.cell_key import Pair
@@ -134,9 +134,6 @@ class DamagedFiles:
         """A split's child shares its parent's files."""
         for path, damage in parent._found.items():
             self._found[path] = damage._replace(rows=damage.rows.intersect(self._range))
-
-    def by_path(self) -> Mapping[str, Damage]:
-        return self._found
 
     def messages(self) -> dict[str, str]:
         """Messages about the damage, by path."""

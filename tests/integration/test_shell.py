@@ -11,8 +11,8 @@ import pytest
 
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
-from hbtable.shell.help_texts import examples
 from hbtable.shell.invocation import ShellOptions, make_session
+from tests.harness.help_examples import examples
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration

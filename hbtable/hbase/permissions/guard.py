@@ -97,10 +97,6 @@ class Guard:
         """Whether the caller may see how the table is made."""
         return self.may(of_table(table), Action.CREATE, Action.ADMIN)
 
-    def caller(self) -> User | None:
-        """The user of this call."""
-        return self._caller()
-
     # ---------------------------------------------------------------- grants
 
     @switches

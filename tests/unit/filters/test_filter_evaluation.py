@@ -5,10 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hbtable.errors import InvalidRequest
-from hbtable.filters.bounds import row_range
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
-from hbtable.model.ranges import RowRange
 
 
 def scan(text, table, *, is_reversed=False, versions=1, page_rows=0):
@@ -148,23 +146,6 @@ def test_needs_versions(text, minds):
     assert start(parse(text)).needs_versions is minds
 
 
-@pytest.mark.parametrize(
-    ("text", "bounds"),
-    [
-        (b"PrefixFilter('a\xff')", RowRange(b"a\xff", b"b")),
-        (b"InclusiveStopFilter('c') AND RowFilter(>,'binary:b')", RowRange(b"b\x00", b"c\x00")),
-        (b"RowFilter(=,'binary:b')", RowRange(b"b", b"b\x00")),
-        (b"PrefixFilter('a') OR PrefixFilter('c')", RowRange(b"a", b"d")),
-        (b"PrefixFilter('a') OR PageFilter(1)", None),
-        (b"SKIP PrefixFilter('a')", None),
-        (b"WHILE PrefixFilter('a')", None),
-        (b"PageFilter(3)", None),
-    ],
-)
-def test_row_range(text, bounds):
-    assert row_range(parse(text)) == bounds
-
-
 def test_a_state_of_another_filter_is_refused():
     state = start(parse(b"PageFilter(1) AND PageFilter(2)")).state()
     with pytest.raises(InvalidRequest):
@@ -203,7 +184,7 @@ TEXTS = st.recursive(
 
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, st.booleans(), st.integers(1, 4))
-def test_bounds_pages_and_fewer_versions_never_change_an_answer(text, is_reversed, page_rows):
+def test_pages_and_fewer_versions_never_change_an_answer(text, is_reversed, page_rows):
     rows = [
         b"\x00",
         b"a",
@@ -222,9 +203,6 @@ def test_bounds_pages_and_fewer_versions_never_change_an_answer(text, is_reverse
     expected = scan(text, table, is_reversed=is_reversed)
     assert scan(text, table, is_reversed=is_reversed, page_rows=page_rows) == expected
     expression = parse(text)
-    bounds = row_range(expression, is_reversed)
-    if bounds is not None:
-        assert scan(text, {row: table[row] for row in rows if bounds.holds(row)}, is_reversed=is_reversed) == expected
     if not start(expression).needs_versions:
         newest = {
             row: {column: {max(cells): cells[max(cells)]} for column, cells in table[row].items()} for row in rows

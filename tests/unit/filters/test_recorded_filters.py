@@ -10,14 +10,13 @@ import pytest
 
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import BadFilter
-from hbtable.filters.bounds import row_range
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
 from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT
-from hbtable.model.ranges import EVERY_ROW, RowRange, successor
+from hbtable.model.ranges import RowRange, successor
 
 RECORDED = Path(__file__).parents[3] / "compat-tests" / "recorded"
 WRITES = {"mutateRowTs", "deleteAllTs"}
@@ -73,11 +72,10 @@ class Recorded:
 
     def answer(self, scan, page_rows=0, cheap=False):
         """The scan's TRowResults as recorded JSON. `page_rows`: the filter is stopped and continued every so many
-        rows. `cheap`: the reader uses row_range and needs_versions."""
+        rows. `cheap`: the reader uses needs_versions."""
         expression = parse(raw(scan["filterString"]))
         is_reversed = scan.get("reversed", False)
-        bounds = (row_range(expression, is_reversed) if cheap else None) or EVERY_ROW
-        wanted = scan_range(scan).intersect(bounds)
+        wanted = scan_range(scan)
         running = start(expression, is_reversed)
         versions = 2**31 - 1 if running.needs_versions or not cheap else 1
         columns = columns_of(scan)

@@ -98,7 +98,7 @@ def test_all_rows_but_those_of_a_damaged_block_are_read_and_the_error_names_them
                 tablet.scan(replace(request, position=page.next))
             around = scanned(tablet, RowRange(b"", first), is_reversed) + scanned(tablet, RowRange(stop), is_reversed)
             assert sorted(around) == sound
-        assert list(tablet.damaged.by_path()) == [path]
+        assert list(tablet.damaged.messages()) == [path]
 
     bench.run(main)
 
