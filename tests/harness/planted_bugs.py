@@ -54,7 +54,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.supervision import TaskDeaths
 from hbtable.runtime.threads.portal import Portal
 from hbtable.tablet import recovery
-from hbtable.tablet.compactions.compaction import Compactor
+from hbtable.tablet.compactions import compaction
 from hbtable.tablet.spreading import Spreading
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.row_locks import RowLocks
@@ -63,7 +63,8 @@ from hbtable.thrift import message_input
 from hbtable.thrift.message_input import MessageInput
 from tests.harness.delegating_fake import DelegatingFake
 
-_recovered, _spec, _mutate, _insert = recovery.recovered, Compactor._spec, TabletWriter.mutate, TabletState.insert
+_recovered, _output_spec = recovery.recovered, compaction.output_spec
+_mutate, _insert = TabletWriter.mutate, TabletState.insert
 _collect, _replace_tablet, _submit = Collector.collect, Catalog.replace_tablet, Portal._submit
 
 
@@ -125,8 +126,8 @@ def _group_by_group(self: TabletState, layout: Any, by_stack: list[Any], checksu
         self.environment.runtime.sleep(0.002)
 
 
-def _without_markers(self: Compactor, stack: Any, inputs: Any, drop_markers: bool, *rest: Any) -> Any:
-    return _spec(self, stack, inputs, True, *rest)
+def _without_markers(state: TabletState, stack: Any, inputs: Any, drop_markers: bool, *rest: Any) -> Any:
+    return _output_spec(state, stack, inputs, True, *rest)
 
 
 def _one_by_one(self: TabletWriter, mutations: Any) -> None:
@@ -159,7 +160,7 @@ PLANTED = {
     "hole": (Patch(Catalog, "replace_tablet", _without_its_left_child),),
     "stale": (Patch(RowLocks, "wait_until_visible", lambda self, row: None),),
     "torn": (Patch(TabletState, "insert", _group_by_group),),
-    "undead": (Patch(Compactor, "_spec", _without_markers),),
+    "undead": (Patch(compaction, "output_spec", _without_markers),),
     "hidden": (Patch(compacting, "Markers", lambda by_sequence: Markers(False)),),
     "moving": (Patch(garbage, "moving_tables", lambda first, second: set()),),
     "dropped": (Patch(recovery, "_own_log", lambda state: None),),

@@ -22,11 +22,11 @@ from typing import Final, final
 from hbtable.errors import Corruption, SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.tablet import TabletRecord
-from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.switches import switches
 from hbtable.tablet.compactions.freeing import free_unread
 from hbtable.tablet.compactions.making import OutputSpec
-from hbtable.tablet.compactions.planning import since_millis, useless_files
+from hbtable.tablet.compactions.outputs import last_complete, output_spec
+from hbtable.tablet.compactions.planning import useless_files
 from hbtable.tablet.compactions.policy import MergePlan
 from hbtable.tablet.compactions.unchanged import UnchangedCheck
 from hbtable.tablet.compactions.writing import CompactionWriter, Sources
@@ -134,7 +134,7 @@ class Compactor:
     @switches
     def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
         sources = Sources(memtables=stack.frozen, sequence=self._state.applied)
-        spec = self._spec(stack, (), False, clock_millis, complete_to)
+        spec = output_spec(self._state, stack, (), False, clock_millis, complete_to)
         file = self._writer.write(sources, spec, self._state.version.layout.in_memory(stack.key), None)
         try:
             self._unchanged.check(stack)  # after they were written: nothing of their time in memory is left out
@@ -284,7 +284,8 @@ class Compactor:
         clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
         if set_back is not None:
             clock_millis = set_back[0]
-        spec = replace(self._spec(stack, inputs, drop_markers, clock_millis, _complete_to(inputs)), set_back=set_back)
+        spec = output_spec(state, stack, inputs, drop_markers, clock_millis, last_complete(inputs))
+        spec = replace(spec, set_back=set_back)
         output = self._write_anew(stack, inputs, spec)
         paths = {file.ref.path for file in inputs}
 
@@ -329,10 +330,10 @@ class Compactor:
         version = state.version
         inputs = tuple(file for stack in version.stacks for file in stack.files)
         clock_millis = max((file.reader.properties.identity.clock_millis for file in inputs), default=0)
-        complete_to = _complete_to(inputs)
         outputs: dict[str, LoadedFile | None] = {}
         for stack in version.stacks[: len(version.layout.keys)]:
-            spec = replace(self._spec(stack, inputs, True, clock_millis, complete_to), families=stack.families)
+            spec = output_spec(state, stack, inputs, True, clock_millis, last_complete(inputs))
+            spec = replace(spec, families=stack.families)
             outputs[stack.key] = self._write_anew(stack, inputs, spec)
         paths = {file.ref.path for file in inputs}
 
@@ -359,39 +360,6 @@ class Compactor:
         in_memory = self._state.version.layout.in_memory(stack.key)
         return self._writer.write(Sources(files=inputs), spec, in_memory, self._check_cancelled)
 
-    def _spec(
-        self,
-        stack: Stack,
-        inputs: tuple[LoadedFile, ...],
-        drop_markers: bool,
-        clock_millis: int,
-        complete_to: int,
-    ) -> OutputSpec:
-        state = self._state
-        layout = state.version.layout
-        record = state.keeper.record
-        now = state.shared.wall.millis()
-        identity = SSTableIdentity(
-            record.table_id,
-            record.tablet_id,
-            stack.key,
-            record.generation,
-            tuple(file.ref.path for file in inputs),
-            clock_millis,
-            Origin(record.range.start, record.range.stop, complete_to, layout.table_record(record.table_id)),
-            now if drop_markers else min(map(since_millis, inputs), default=now),
-            tuple(file.ref.deleted for file in inputs) if any(file.ref.deleted for file in inputs) else (),
-        )
-        return OutputSpec(
-            layout.sstable_options(stack.key),
-            identity,
-            layout.rules,
-            now,
-            drop_markers,
-            sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None),
-            state.environment.options.output_bytes,
-        )
-
 
 def _check_as_read(record: TabletRecord, inputs: tuple[LoadedFile, ...]) -> None:
     """CompactionCancelled when rows of the inputs were deleted as a range since they were read: the output has them."""
@@ -400,10 +368,3 @@ def _check_as_read(record: TabletRecord, inputs: tuple[LoadedFile, ...]) -> None
         raise CompactionCancelled(
             f"the compaction of tablet {record.tablet_id} was cancelled: a range of its rows was deleted meanwhile"
         )
-
-
-def _complete_to(inputs: tuple[LoadedFile, ...]) -> int:
-    """Files of an older hbtable do not say it: of them what they hold is certain."""
-    origins = [file.reader.properties.identity.origin for file in inputs]
-    known = [origin.complete_to for origin in origins if origin is not None]
-    return max([*known, *(file.ref.last_sequence for file in inputs)], default=0)
