@@ -20,7 +20,7 @@ from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.sniffing import DetectedProtocol
-from hbtable.hbase.codec.wires import Wire
+from hbtable.hbase.codec.wires import Wire, head_of_refused
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.opening import open_stream
 from hbtable.hbase.read_ahead import ReadAhead
@@ -191,7 +191,7 @@ class GatewayConnection:
         except (Malformed, MessageTooLarge, Overloaded) as error:
             self._warn("closed the connection of %s: %s", self.client, error)
             if self._head is None and not isinstance(error, Malformed):
-                self._head = _head_of_refused(source, wire)
+                self._head = head_of_refused(source, wire)
             self._send(self._refused(self._head or _NO_CALL, wire.dialect, error), framed)
             self._discard(source)
 
@@ -396,13 +396,3 @@ class GatewayConnection:
         self._stream.settimeout(self._context.stall_seconds)
         self._stream.sendall(explanation(spoken, first))
         discard(self._stream, self._context)
-
-
-def _head_of_refused(source: MessageInput, wire: Wire) -> Call | None:
-    """The call's name and number from what has arrived of a frame that was refused for its size."""
-    source.limit_bytes = len(source.data)  # nothing more may be read
-    source.framed = True
-    try:
-        return wire.read_head(source)
-    except (Malformed, MessageTooLarge):
-        return None

@@ -8,7 +8,7 @@ from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.thrift import binary_reader, compact_reader
 from hbtable.thrift.message_input import MessageInput
-from hbtable.thrift.wire import Call
+from hbtable.thrift.wire import Call, Malformed, MessageTooLarge
 
 
 class Wire(NamedTuple):
@@ -29,3 +29,13 @@ def wires(strict: Dialect, loose: Dialect, compact: Dialect) -> dict[Protocol, W
             compact_reader.read_call, compact_reader.read_arguments, compact_reader.skip_arguments, compact
         ),
     }
+
+
+def head_of_refused(source: MessageInput, wire: Wire) -> Call | None:
+    """The call's name and number from what has arrived of a frame that was refused for its size."""
+    source.limit_bytes = len(source.data)  # nothing more may be read
+    source.framed = True
+    try:
+        return wire.read_head(source)
+    except (Malformed, MessageTooLarge):
+        return None
