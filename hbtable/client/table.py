@@ -7,21 +7,19 @@ and created anew is simply used. The first try of each call is inlined: it costs
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import final
 
 from hbtable.client import scanning
 from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_within, rows_by_tablet, rows_within
 from hbtable.client.options import ClientOptions
+from hbtable.client.parallel_reads import read_in_parallel
 from hbtable.client.suspects import Suspects
 from hbtable.client.table_calls import AheadPage
 from hbtable.client.whole_rows import families_of
 from hbtable.errors import (
-    CostExceeded,
     HbtableError,
     InvalidRequest,
-    LimitExceeded,
     LockLost,
     NoSuchFamily,
     OutcomeUnknown,
@@ -43,7 +41,7 @@ from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.model.names import shown
 from hbtable.model.put_batch import first_row
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_bytes
@@ -237,26 +235,8 @@ class Table:
                 break
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=False)
-        return in_order(rows, self._read_groups(groups, spec))
-
-    @switches
-    def _read_groups(self, groups: Sequence[Sequence[bytes]], spec: ReadSpec) -> list[list[Row]]:
-        """Several tablets at once, each with a share of what is left of the answer; those for which that was not
-        enough once more, one after the other: together they never hold more than the answer may."""
-        left_bytes = spec.max_bytes
         width = min(self._options.parallel_calls, len(groups))
-
-        def read(group: Sequence[bytes], share: int) -> list[Row]:
-            nonlocal left_bytes
-            found = self.read_rows(group, replace(spec, max_bytes=max(left_bytes // share, 0)))
-            left_bytes -= sum(bytes_of(row, cells) for row, cells in found)
-            return found
-
-        outcomes = run_all(self._runtime, width, [partial(read, group, width) for group in groups], "read")
-        for place, outcome in enumerate(outcomes):
-            if isinstance(outcome, LimitExceeded) and not isinstance(outcome, CostExceeded):
-                outcomes[place] = read(groups[place], 1)
-        return results(outcomes)
+        return in_order(rows, read_in_parallel(self._runtime, self.read_rows, groups, spec, width))
 
     @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
