@@ -367,7 +367,7 @@ service HbtableAdmin {
    * serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be left to
    * take tablets; none was marked. */
   void adminDecommission(1: list<binary> servers, 2: bool offload) throws (1: IOError io, 2: IllegalArgument ia)
-  /** It takes tablets again. InvalidRequest when it is not there. */
+  /** The server takes tablets again. InvalidRequest when it is not there. */
   void adminRecommission(1: binary server) throws (1: IOError io, 2: IllegalArgument ia)
   /** The master looks at every tablet at once, and repairs what it finds, whether or not servers came or went. */
   void adminRunRepair() throws (1: IOError io)
@@ -379,15 +379,15 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
   void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
-  /** At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many seconds, on each
-   * tablet server or with `cluster` on all together, for calls of this user, for this namespace or table, or with
-   * `every_server` for all calls. 0: no limit, without a type of no type. InvalidRequest, LimitExceeded. Older releases
-   * do not know the call. */
+  /** At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many `seconds`. It
+   * holds for each tablet server, or with `cluster` for all together. It counts calls of this user, calls for this
+   * namespace or table, or with `every_server` all calls. 0: no limit; if no type is given, none of any type.
+   * InvalidRequest, LimitExceeded. Older releases do not know the call. */
   void adminSetThrottle(1: string user, 2: binary namespaceName, 3: binary table, 4: bool everyServer,
     5: string throttleType, 6: i64 limit, 7: i64 seconds, 8: bool cluster) throws (1: IOError io, 2: IllegalArgument ia)
-  /** The files of this table, or of this namespace's tables together, have at most so many bytes, or HBase's `policy`
-   * (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until they have less. 0:
-   * no limit. InvalidRequest, LimitExceeded. Older releases do not know the call. */
+  /** The files of this table, or of this namespace's tables together, have at most `limit` bytes. When they have more,
+   * HBase's `policy` (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until
+   * they have less. 0: no limit. InvalidRequest, LimitExceeded. Older releases do not know the call. */
   void adminSetSpaceLimit(1: binary namespaceName, 2: binary table, 3: i64 limit, 4: string policy)
     throws (1: IOError io, 2: IllegalArgument ia)
   /** Each table that users made: `table`, `bytes` of its files, and `limit`, `policy` and `violated` if it has a limit

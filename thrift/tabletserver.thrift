@@ -296,7 +296,8 @@ service TabletAdmin {
   /** The tablets that came, went or changed their schema after the change of this number; 0: all that it serves. Older
    * releases do not know the call: ask for tablets(). */
   ServedChanges served_changes(1: string incarnation, 2: i64 since) throws (1: RpcError error),
-  /** Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call. */
+  /** The record of a tablet that the server serves. StaleLocation when it does not serve it. Older releases do not know
+   * the call. */
   binary served_record(1: string incarnation, 2: i64 tabletId) throws (1: RpcError error),
   /** Disk, memory and requests of the column families of its tablets, of this table or of all, as
    * model.usage.FamilyUsage has them: `table`, `families` (those of a locality group, with "/" between) and each number

@@ -40,7 +40,7 @@ def actions_of(letters: str) -> int:
 
 
 def letters_of(actions: int) -> str:
-    """In the order R, W, X, C, A."""
+    """The letters of the actions, in the order R, W, X, C, A."""
     return "".join(letter for letter, action in _LETTERS.items() if actions & action)
 
 

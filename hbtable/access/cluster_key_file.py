@@ -32,7 +32,7 @@ def make_cluster_key(path: str) -> None:
 
 
 def read_cluster_keys(path: str) -> list[bytes]:
-    """One at least. InvalidConfiguration, which never shows a key."""
+    """The keys of the file, one at least. InvalidConfiguration, which never shows a key."""
     try:
         with open(path, "rb") as file:
             check_private(os.fstat(file.fileno()), f"cluster.key = {path!r}, the cluster's key")

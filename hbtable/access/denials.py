@@ -24,7 +24,7 @@ def reading(user: User | None, table: bytes) -> AccessDenied:
 
 
 def of_column(user: User | None, table: bytes, family: bytes, qualifier: bytes, action: Action) -> AccessDenied:
-    """Of a whole family the qualifier is empty, as in HBase."""
+    """Names a column. For a whole family the qualifier is empty, as in HBase."""
     named, column = full_name(table), shown(family + b":" + qualifier)
     return AccessDenied(
         f"Insufficient permissions (user={name_of(user)}, scope={named}, family={column}, "
@@ -61,6 +61,6 @@ def creating(user: User | None, table: bytes, families: Iterable[bytes]) -> Acce
 
 
 def full_name(table: bytes) -> str:
-    """With its namespace, the default one included."""
+    """The table with its namespace, also the default one."""
     namespace, name = split(table)
     return f"{shown(namespace)}:{shown(name)}"

@@ -92,7 +92,7 @@ class Grants:
         return self._changed(scope, {**others, holder: left} if left else others)
 
     def without_below(self, gone: Scope) -> "Grants":
-        """Of a namespace, table or family that is no more."""
+        """The grants without those on a namespace, table or family that is gone, and on what was in it."""
         return self._only(lambda scope: not gone.holds(scope))
 
     def _changed(self, scope: Scope, lists: dict[str, int]) -> "Grants":

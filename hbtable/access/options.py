@@ -58,7 +58,7 @@ class AuthOptions:
         return _names(self.proxies, "auth.proxies")
 
     def members(self) -> dict[str, frozenset[str]]:
-        """By group. InvalidConfiguration."""
+        """The members of each group. InvalidConfiguration."""
         found: dict[str, frozenset[str]] = {}
         for part in self.groups.split(";"):
             if not part.strip():
@@ -81,14 +81,14 @@ class AuthOptions:
         return auth_to_local(self.auth_to_local, self.realm)
 
     def layers(self) -> list[str]:
-        """Of SASL's GSSAPI. InvalidConfiguration."""
+        """The security layers of SASL's GSSAPI that are offered. InvalidConfiguration."""
         found = [name.strip() for name in self.qop.split(",") if name.strip()]
         if not found or not set(found) <= _LAYERS:
             raise InvalidConfiguration(f"auth.qop = {self.qop!r}: some of {', '.join(sorted(_LAYERS))} are due")
         return found
 
     def user(self, name: str) -> User:
-        """With its groups."""
+        """The user with its groups."""
         return User(name, frozenset(group for group, names in self.members().items() if name in names))
 
 

@@ -39,7 +39,7 @@ class PasswordHash:
 
     @staticmethod
     def of(password: str) -> "PasswordHash":
-        """With a new salt; takes 0.1 to 0.2 s. InvalidRequest for a password that may not be one."""
+        """Hashes the password with a new salt, in 0.1 to 0.2 s. InvalidRequest for a password that may not be one."""
         check_password(password)
         salt = os.urandom(_SALT_BYTES)
         return PasswordHash(salt, _scrypt(password.encode(), salt, _LOG2_N, _R, _P))

@@ -29,7 +29,7 @@ class Permissions:
 
     @property
     def superusers(self) -> frozenset[str]:
-        """As they are configured."""
+        """The superusers, as they are configured."""
         return self._superusers
 
     def with_grants(self, grants: Grants) -> "Permissions":
@@ -40,7 +40,7 @@ class Permissions:
         return user is not None and user.is_one_of(self._superusers)
 
     def is_superuser_name(self, holder: str) -> bool:
-        """Of the name of a user, or a group's with its @."""
+        """Whether this user is a superuser, or this group, whose name begins with @."""
         return holder in self._superusers
 
     def held(self, user: User | None, scope: Scope) -> int:

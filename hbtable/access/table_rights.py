@@ -36,7 +36,7 @@ class TableRights(NamedTuple):
         return asked is not None and self.narrowed(asked) == asked
 
     def covers(self, family: bytes, qualifier: bytes | None) -> bool:
-        """Of one column; None: of the whole family."""
+        """Whether the rights cover a column, or with None the whole family."""
         if self.whole:
             return True
         if family not in self.columns:
@@ -50,7 +50,7 @@ NOTHING_OF_IT: Final = TableRights(False, {})
 
 
 def of_parts(parts: Iterable[tuple[bytes, bytes | None]]) -> TableRights:
-    """Of families (without a qualifier) and columns."""
+    """The rights on families (without a qualifier) and columns."""
     found: dict[bytes, set[bytes] | None] = {}
     for family, qualifier in parts:
         if qualifier is None:

@@ -64,7 +64,7 @@ class Verifier:
         return self._by_token(token, "")
 
     def by_certificate(self, names: Sequence[str]) -> User:
-        """Of a certificate that TLS has checked, with these CNs. NotAuthenticated. Does not switch."""
+        """The user of a certificate that TLS has checked, with these CNs. NotAuthenticated. Does not switch."""
         if len(names) != 1:
             what = (
                 f"{len(names)} names (CN), where one is due: {', '.join(map(repr, names))[:100]}"

@@ -137,7 +137,7 @@ class Admin(MasterService):
 
     @switches
     def record(self, name: bytes) -> TableRecord:
-        """As METADATA has it now. TableNotFound."""
+        """The table's record, as METADATA has it now. TableNotFound."""
         return self._table(name).record()
 
     @switches

@@ -50,14 +50,14 @@ class ClusterAdmin:
 
     @switches
     def tablet_of_row(self, table_id: int, row: bytes) -> TabletRecord | None:
-        """As METADATA has it now; None when there is no such table any more."""
+        """The tablet of the row, as METADATA has it now; None when the table is gone."""
         if table_id == METADATA_TABLE_ID and layout.ROOT_RANGE.holds(row):
             return self._catalog.read_root()
         return tablet_at(self._catalog.calls, table_id, row)
 
     @switches
     def tablet_events(self, record: TabletRecord) -> list[TabletEvent]:
-        """In the order in which they happened. A single server keeps none."""
+        """The events, in the order in which they happened. A single server keeps none."""
         return events_of(self._catalog.calls, record.table_id, record.tablet_id)
 
     @switches

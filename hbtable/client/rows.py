@@ -4,8 +4,8 @@ A thin layer over Table. A read's `timestamp` is an exclusive upper bound, a del
 Columns are named as in client.columns: b"f" is a whole family, b"f:" the column with the empty qualifier. Wherever
 bytes are taken, text is taken for its UTF-8; what is read is bytes.
 
-Beyond happybase: `versions` makes the value of each column a list of so many versions, newest first, and `time_range`
-(from, to) leaves all out that is older than `from`, or not older than `to`; None in one of the places is no bound.
+Beyond happybase: with `versions` the value of each column is a list of so many versions, newest first. `time_range`
+(from, to) leaves out cells with times below `from`, and at or above `to`; None is no bound.
 """
 
 from collections import OrderedDict
@@ -87,7 +87,7 @@ class Rows:
         versions: int | None = None,
         time_range: TimeRange | None = None,
     ) -> list[tuple[bytes, RowDict]]:
-        """In the order asked; rows without cells are left out."""
+        """The rows that have cells, in the order asked."""
         flag("'include_timestamp'", include_timestamp)
         wanted = [bytes_of("the row", row) for row in members("rows", rows)]
         found = self.table.read_rows(wanted, _spec(_in_a_list(columns), timestamp, versions, time_range))
@@ -251,7 +251,7 @@ class Rows:
 
 
 def row_range(row_start: Key | None, row_stop: Key | None, row_prefix: Key | None, reverse: bool = False) -> RowRange:
-    """As scan() takes it. InvalidRequest."""
+    """The range that scan()'s arguments say. InvalidRequest."""
     if row_prefix is not None:
         if row_start is not None or row_stop is not None:
             raise WrongType("'row_prefix' cannot be combined with 'row_start' or 'row_stop'")

@@ -1,8 +1,9 @@
 """A page of a scan over as many tablets as it takes, forward or backward.
 
-No page is short but the last, and one that ends before rows that cannot be given, because they are damaged or exceed a
-limit: the next page is their error then. Who passes pages on to clients that take a short page for the end has to fill
-it, and meets the error. (A request for plain rows gets pages that are short: they are plain, or not.)
+Two kinds of pages are short: the last one, and one that ends before rows that cannot be given, because they are damaged
+or exceed a limit. In the second case the next page is an error. A caller whose clients take a short page for the end
+has to fill it, and so meets the error. (A request for plain rows also gets short pages, because a page has either plain
+rows or others.)
 
 Between tablets the filter's state goes along. Backward, "right before the tablet that begins at row M" has no row of
 its own to name: that position is row M with all its cells done (BETWEEN_TABLETS), which only this module makes and

@@ -1,17 +1,17 @@
 """Requests that servers died of: remembered by fingerprint, refused after the second death.
 
-A read with a filter that kills whoever carries it out would be tried again at the next server, and the next. So it is
-known while it is under way:
+A read with a filter that kills the server which carries it out would be tried again at the next server, and the next.
+So each such read is noted while it is under way:
 
 * Where the server is another process, its caller outlives it. A call that got no answer, and whose tablet another
   server has taken over since, is a death.
 * Where all roles are one process, a mark of each such request lies in a file (fs/under_way.py) that the next start
   finds.
 
-How often a request was met so is kept in the lock service, for all processes and starts. An answer clears it: what was
-answered once was only there when something else went wrong. So does a day. An operator clears all by deleting the file,
-in ZooKeeper or, where all roles are one process, that of the marks: both are looked at before each refusal. Reads
-without a filter and writes are not watched, and cost nothing.
+The lock service keeps the number of deaths by request, for all processes and starts. An answer to the request clears
+it: then something else was to blame. So does a day without a death. An operator clears all by deleting the file in
+ZooKeeper, or, where all roles are one process, the file of the marks: both are read before each refusal. Reads without
+a filter and writes are not watched, and cost nothing.
 """
 
 import json

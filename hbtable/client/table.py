@@ -2,8 +2,8 @@
 
 Retried until the deadline of ClientOptions: StaleLocation and Unavailable, which promise that nothing was applied.
 Never retried: OutcomeUnknown, OutOfSpace, Overloaded, Throttled, and the caller's mistakes. After each failure the
-table's record is read again, so that a table that was disabled or dropped is reported as such, and one that was dropped
-and created anew is simply used. The first try of each call is inlined: it costs a find and a call.
+table's record is read again: a table that was disabled or dropped meanwhile is reported as such, and one that was
+dropped and created anew is used. The first try of each call is inlined: it costs a find and a call.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,7 +91,8 @@ class Table:
         return self._locator.cached(self._id, row) if self._id else None
 
     def forget_tablet(self, row: bytes) -> None:
-        """It proved wrong. Does not switch."""
+        """The next call asks METADATA for the tablet of the row, because the cached one proved wrong. Does not
+        switch."""
         self._locator.forget(self._id, row)
 
     # ---------------------------------------------------------------- writes
@@ -291,9 +292,9 @@ class Table:
 
     @switches
     def record(self) -> TableRecord:
-        """As METADATA has it now, never from a cache: a delete of whole rows must know every family. TableNotFound; a
-        disabled table has a record, too. METADATA is waited for as long as any tablet is: a dead server may have had
-        it, and its session alone may last longer than the catalog tries."""
+        """The table's record as METADATA has it now, never from a cache: a delete of whole rows must know every family.
+        TableNotFound; a disabled table has a record, too. METADATA is waited for as long as any tablet is: a dead
+        server may have had it, and its session alone may last longer than the catalog tries."""
         retries: RetryCounter | None = None
         while True:
             try:

@@ -22,7 +22,7 @@ class AheadPage(NamedTuple):
 
 class TableCalls(Protocol):
     """The calls on one table that the gateway and Rows need, as client.table.Table describes them. TableNotFound and
-    TableNotEnabled as the table is at the moment of the call."""
+    TableNotEnabled go by the table's state at the moment of the call."""
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None: ...

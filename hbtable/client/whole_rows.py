@@ -1,9 +1,9 @@
 """Changes that delete a whole row, which name every family of its table.
 
-While another client adds or drops one, what METADATA said when the change was made may no longer be so when the row's
-tablet looks at it: it refuses a family that nobody has named. Nothing was applied then, so the change is made anew,
-with the families that there are now. A family that METADATA has and a tablet does not know yet is waited for by
-client.table.Table.
+Another client may add or drop a family between the moment when METADATA was asked and the moment when the row's tablet
+gets the change. The tablet then refuses a family that the caller has not named himself. Nothing was applied, so the
+change is made anew, with the families that there are now. A family that METADATA has and a tablet does not know yet is
+waited for by client.table.Table.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +42,7 @@ def with_all_families(families: Callable[[], Iterable[bytes]], change: Callable[
 
 @switches
 def families_of(mutations: Iterable[RowMutation], pause: Callable[[], object]) -> set[bytes]:
-    """That they name. *Switches* by `pause` behind each few thousand operations."""
+    """The families that the mutations name. *Switches* by `pause` behind each few thousand operations."""
     operations = chain.from_iterable(mutation.operations for mutation in mutations)
     return {family for _, family, *_ in with_pauses(operations, pause, _BETWEEN_PAUSES)}
 

@@ -31,7 +31,7 @@ class WatchedLog(Protocol):
         """The file with what was acknowledged last; "": there is none. Does not switch."""
 
     def ended(self) -> bool:
-        """It is closed, or broken. Does not switch."""
+        """Whether the log is closed or broken. Does not switch."""
 
     @switches
     def roll(self) -> None:

@@ -12,8 +12,9 @@ logger = logging.getLogger(__name__)
 
 @switches
 def delete_oldest_first(fs: FileSystem, paths: Iterable[str]) -> None:
-    """In the order given, which is oldest first: a gap would look like a loss (bug class 4). Only once the log itself
-    says that recovery begins behind them: were one gone before, a crash would make it a lost one."""
+    """Deletes the files in the order given, oldest first: a gap would look like a loss (bug class 4). To be called only
+    when the log itself says that recovery begins behind them: if one were gone before, a crash would make it a lost
+    one."""
     for path in paths:
         try:
             fs.delete(path)

@@ -60,7 +60,7 @@ class LogState:
             raise self.failure(self.reason)
 
     def doubt(self) -> HbtableError:
-        """For a commit whose bytes the log may hold, now that it is broken."""
+        """The error of a commit whose bytes the log may hold, when the log is broken."""
         kind = self._doubt if self.failure is StorageFailed else self.failure
         if kind is not OutcomeUnknown:
             return kind(self.reason)

@@ -96,7 +96,7 @@ class RowFilter:
 
     @property
     def finished(self) -> bool:
-        """No later row can pass. Asked before each row."""
+        """Whether no later row can pass. Asked before each row."""
         return self._root.is_finished()
 
     def state(self) -> bytes:

@@ -64,7 +64,7 @@ class FilterNode(Protocol):
         return False
 
     def is_done_with_row(self) -> bool:
-        """No later cell of the row is kept or changes anything, where this is the whole filter."""
+        """Whether no later cell of the row is kept, or changes anything, if this is the whole filter."""
         return False
 
     def save(self, out: bytearray) -> None:

@@ -1,8 +1,8 @@
 """Searches in cell parts, each where it does no harm: short ones here, in the hub, all others in a worker process.
 
-A question to a worker costs 0.1 ms and what it takes to copy the parts, so a scan that asks often looks some rows ahead
-and asks about all their parts at once (ahead()). What is not known then, because one of them took long or was never
-asked for, is asked when it is met: only there it may end in an error.
+A question to a worker costs 0.1 ms, and the time to copy the parts. So a scan that asks often looks some rows ahead,
+and asks about all their parts at once (ahead()). A part that took too long there, or was not asked for, is asked for
+when the scan comes to it. Only then may it end in an error.
 """
 
 from collections.abc import Callable, Iterable, Sequence

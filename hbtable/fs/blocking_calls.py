@@ -58,7 +58,7 @@ class ThreadCalls:
         given_up = ended = False
 
         def begin() -> T:
-            """In a thread."""
+            """Makes the call, in its thread."""
             if given_up:  # while it waited for that thread
                 raise Stalled(f"{kind}: not begun in time")
             return function(*arguments)

@@ -66,7 +66,7 @@ class DataFolder:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Of LOCK and of the folder: a child that inherits them keeps the lock until it has ended, too
+        """The descriptors of LOCK and of the folder. A child that inherits them keeps the lock until it has ended, too
         (folder_identity)."""
         return self._lock, self._descriptor
 
@@ -217,8 +217,8 @@ def looked_at(root: str, alone: bool = False) -> Iterator[None]:
 
 
 def folder_at(root: str) -> tuple[int, int] | None:
-    """Its device and inode, however its path is spelled: while somebody has it open, no other one has the
-    same. None when nothing is there, or that is not known."""
+    """The folder's device and inode, however its path is spelled. While somebody has the folder open, no other one has
+    the same. None when nothing is there, or that is not known."""
     _check_name(root)
     try:
         return id_at(root)

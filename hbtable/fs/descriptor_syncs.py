@@ -24,7 +24,7 @@ class DescriptorSyncs:
         self.failed = False
 
     def sync_descriptor(self) -> None:
-        """In a thread. OSError."""
+        """Syncs the file, in a thread. OSError."""
         with self._one_at_a_time:
             if self.failed:
                 raise OSError(errno.EIO, "an earlier sync of the file failed")

@@ -4,9 +4,10 @@ r"""The file FORMAT of a data folder: it says that hbtable keeps the folder, and
     "hbtable data folder\nformat 2\nfeatures one two\n"
 
 It is written first, and synced, before anything else is in the folder. A folder begins with format 1, which every
-hbtable reads. Format 2 lists what files of the folder use that older ones do not know: that is raised by what is used
-alone, before its first byte is written (require_feature), and whoever does not know one of them refuses it by its name.
-What the data of tables use is listed in /cluster, alike on one machine and in a cluster (lockservice.features).
+hbtable reads. Format 2 lists the features that files of the folder use and that older hbtables do not know. A feature
+is listed before its first byte is written (require_feature). A program that does not know a listed feature refuses the
+folder, and names the feature. Features of the data of tables are listed in /cluster, on one machine as in a cluster
+(lockservice.features).
 """
 
 import os

@@ -165,7 +165,8 @@ class CountsCopies(Protocol):
 
     @switches
     def copies(self, path: str) -> Copies | None:
-        """Also of a file that is being written. None: that is not known now. FileNotFound when absent."""
+        """The number of copies of a file's last block, also while it is being written, and the number that there should
+        be. None: not known now. FileNotFound when absent."""
 
 
 @runtime_checkable

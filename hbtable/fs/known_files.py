@@ -70,7 +70,7 @@ class KnownFiles:
         """The files that are next to be looked at, and the deleted ones."""
 
     def opened(self, path: str, length_bytes: int) -> None:
-        """To be read: nothing more is appended to it."""
+        """Notes a file that is opened to be read: nothing more is appended to it."""
         if self._is_watched(path):
             self._files.setdefault(path, length_bytes)
 

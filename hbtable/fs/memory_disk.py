@@ -39,7 +39,7 @@ class MemoryContent:
             raise Stalled(f"{path} was sealed by another process, which ends this one's writing to it")
 
     def synced_up_to(self, length_bytes: int) -> None:
-        """Also for a sync that ends after a later one: what is durable stays so."""
+        """Notes the end of a sync. One that ends after a later one takes nothing back: what is durable stays so."""
         if length_bytes > self.synced_bytes:
             self.synced_bytes = length_bytes
             self.append_ends = [end for end in self.append_ends if end > length_bytes]

@@ -51,7 +51,7 @@ class Connection(happybase.Connection):
 
 @final
 class ConnectionPool(happybase.ConnectionPool):
-    """In the place of happybase.ConnectionPool, with the same arguments. Each of its `size` connections may have one
+    """Takes the place of happybase.ConnectionPool, with the same arguments. Each of its `size` connections may have one
     socket for each server of the cluster."""
 
     def __init__(self, size: int, **options: Any) -> None:

@@ -70,7 +70,8 @@ class RoutedClient:
         return call
 
     def forget_connections(self) -> None:
-        """Those to other servers were closed: each is made anew when it is needed. Scanners there are gone."""
+        """To be called when the connections to other servers were closed: each is made anew when it is needed. Scanners
+        there are gone."""
         self._others.clear()
         self._scanners.clear()
 

@@ -63,7 +63,7 @@ class Routes:
         return owner
 
     def avoid(self, owner: Address) -> None:
-        """It could not be reached."""
+        """The server could not be reached: the next calls go around it."""
         self._avoided[owner] = _CALLS_AROUND
 
 

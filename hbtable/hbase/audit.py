@@ -87,7 +87,7 @@ class AuditTrail:
         return False
 
     def watch(self, methods: Iterable[ThriftMethod], words: Words) -> None:
-        """From now on each of their calls leaves a line, but those of UNHEARD."""
+        """From now on each call of these methods leaves a line, but those of UNHEARD."""
         for method in methods:
             if method.name not in UNHEARD:
                 method.call = self._watched(method.name, method.call, words)

@@ -46,7 +46,7 @@ def about(words: Words, method: str, arguments: Iterable[object]) -> About:
 
 
 def shown(value: object) -> object:
-    """As JSON has it, and short."""
+    """The value for JSON, cut short."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
     if isinstance(value, str):

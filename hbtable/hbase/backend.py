@@ -50,13 +50,13 @@ class TableBackend:
 
     @switches
     def record(self, name: bytes) -> TableRecord:
-        """As METADATA has it now. `name` is canonical. TableNotFound."""
+        """The table's record, as METADATA has it now. `name` is canonical. TableNotFound."""
         if name == META and self._meta is not None:
             return self._meta.record()
         return self._open_table(name).record()
 
     def canonical(self, name: bytes | None) -> bytes:
-        """For administration: the one spelling by which tables are known."""
+        """The one spelling by which administration knows the table."""
         if name is None:
             raise BadArgument("the call has no table name")
         return names.parse(name)

@@ -95,7 +95,7 @@ class GatewayConnection:
         self.idle_since = context.clock()
 
     def close(self) -> None:
-        """No call is begun any more."""
+        """Closes the connection. No call is begun any more."""
         self._left = True
         if self.host == RELAYED and not self.busy:
             bid_farewell(self._stream)

@@ -88,8 +88,8 @@ class ConnectionContext:
         )
 
     def relay_of(self, relayed: bool, stream: Stream, wire: Wire) -> Ask | None:
-        """Is asked first for the answers to a client's calls; None: there is nobody to ask. `relayed`: another gateway
-        passes them on."""
+        """The function that is asked first for the answers to a client's calls; None: there is none. `relayed`: another
+        gateway passes them on."""
         if self.relay is None or wire.read_head is not read_strict:
             return None
         if isinstance(stream, DirectStream):

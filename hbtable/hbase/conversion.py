@@ -227,6 +227,6 @@ def family_schema(descriptor: ColumnDescriptor) -> FamilySchema:
 
 
 def shown(name: bytes) -> str:
-    """For a message: printable, without quotes, long ones cut."""
+    """The bytes for a message: printable, without quotes, long ones cut."""
     text = name.decode("utf-8", "backslashreplace")
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -104,7 +104,7 @@ def _in_java(error: HbtableError, declares: dict[str, int]) -> Declared:
 
 
 def too_large(message: str) -> Declared:
-    """Of a request that is longer than this port takes."""
+    """The error of a request that is longer than this port takes."""
     return Declared("io", f"{DO_NOT_RETRY}: {message}", False, errors.class_names(errors.LimitExceeded()))
 
 

@@ -42,8 +42,8 @@ class GatewaySecurity:
     def ask(
         self, verifier: Verifier, audit: AuditTrail | None = None, kerberos: "KerberosService | None" = None
     ) -> None:
-        """From now on it finds out who a client is, if that is asked for at all, and writes down who was denied what.
-        To be called before the gateway is made."""
+        """From now on a client has to say who it is, if auth.enabled is set, and denials are written down. To be called
+        before the gateway is made."""
         if self.auth.enabled:
             self.verifier = verifier
             self.audit = audit

@@ -297,7 +297,8 @@ class ThriftGateway:
 
     @switches
     def drain(self) -> int:
-        """No new clients, no new requests; waits for those under way. How many were not done in time."""
+        """Takes no new clients and no new requests, and waits for those under way. Returns how many were not done in
+        time."""
         self._context.draining = True
         if self._listener is not None:
             self._listener.stop_accepting()

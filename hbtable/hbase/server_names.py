@@ -33,7 +33,7 @@ class ServerNames:
 
     @switches
     def living(self, name: bytes | None) -> list[LivingServer]:
-        """Those that `name` means: several when it is a host. BadArgument for none."""
+        """The living servers that `name` means: several when it is a host. BadArgument for none."""
         text = (name or b"").decode("utf-8", "backslashreplace").replace(":", ",")
         found = [server for server in self._cluster.servers() if text in self._names_of(server)]
         if not found:

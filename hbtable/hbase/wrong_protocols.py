@@ -62,7 +62,7 @@ def unknown_method(name: bytes) -> str:
 
 
 def explanation(spoken: DetectedProtocol, first: bytes) -> bytes:
-    """In the client's own protocol; a line of text where that is not known. `first`: what it said."""
+    """An explanation in the client's own protocol; a line of text if that is not known. `first`: what it said."""
     make = _ANSWERS.get(spoken.protocol)
     return b"" if make is None else make(reason(spoken.protocol, first), first, spoken.framed)
 

@@ -38,7 +38,7 @@ class LibraryCalls:
         return answer
 
     def check_not_lost(self) -> None:
-        """From any thread. LockLost once the cluster is lost, and when its folder is seen moved or replaced."""
+        """LockLost once the cluster is lost, and when its folder is found moved or replaced. Any thread."""
         if self._why:
             raise self._refusal()
         self._folder.check_held()

@@ -1,9 +1,9 @@
 """Keeps the process near its memory limit: what it really takes decides how much room the elastic parts have.
 
 Memtables, the log's queue and scanners have fixed bounds (config/memory.py). The block cache and the large messages
-under way are elastic: when the process comes near the limit, for whatever reason (copies, fragments, a compaction),
-both get less room, step by step, and more again when it is well below. Less room for messages means that the one under
-way for longest is cut off, and that further ones wait or are told to try again.
+under way are elastic. When the process comes near the limit (because of copies, fragments, a compaction), both get less
+room, step by step. When it is well below, they get more again. With less room for messages the oldest one under way is
+cut off, and further ones wait or are told to try again.
 """
 
 import ctypes
@@ -108,7 +108,7 @@ class MemoryWatch:
 
     @switches
     def look(self) -> None:
-        """One look, and what follows from it. *Switches* when memory is short."""
+        """Measures the memory once, and gives the elastic parts more or less room. *Switches* when memory is short."""
         taken = self._taken_bytes()
         room = next_room(self.room, taken, self._limit_bytes)
         if room != self.room:

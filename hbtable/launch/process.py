@@ -75,8 +75,8 @@ def log_to_stderr() -> None:
 
 
 def say(text: str) -> None:
-    """To whoever started the process; nothing where stdout is closed or full, and escapes where it cannot take a
-    character."""
+    """Prints to stdout, for whoever started the process. Prints nothing if stdout is closed or full, and escapes for
+    characters that it cannot take."""
     try:
         data = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
         sys.stdout.flush()

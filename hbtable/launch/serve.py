@@ -169,7 +169,7 @@ class SingleServer:
 
     @switches
     def wait(self) -> None:
-        """Until a signal asks to stop, or the lock is lost."""
+        """Returns when a signal asks to stop, or the lock is lost."""
         self._lock_watch = supervise(self.runtime, self._watch_lock, name="lock watch")
         self._folder_watch = FolderWatch(
             self.runtime, self._folder, self._lock_service, lambda error: self.cluster.lost.set()

@@ -151,7 +151,7 @@ class SharedDatabase:
         self._closing.begin(self._close)
 
     def wait(self) -> None:
-        """Until it is closed, after its end. Raises what closing failed with, to the first one."""
+        """Returns when the database is closed, after its end. Raises what closing failed with, to the first one."""
         self._closing.wait()
 
     @switches

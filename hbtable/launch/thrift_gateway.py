@@ -52,8 +52,9 @@ def make_thrift_gateway(
     guard: Guard | None = None,
     listen: Callable[[Callable[..., None]], object] | None = None,
 ) -> ThriftGateway:
-    """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server. `guard`: None:
-    one is made, if `security` demands it. `listen`: opens the port in another way than by `host` and `port`."""
+    """A gateway that does not listen yet. `port` 0: any free one. `address`: of the gateway beside a tablet server.
+    `guard`: None: one is made, if `security` demands it. `listen`: opens the port in another way than by `host` and
+    `port`."""
 
     def listen_at_port(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
@@ -93,7 +94,8 @@ def make_guard(runtime: Runtime, session: Session, client: Client, security: Gat
 
 
 def ask_users(runtime: Runtime, security: GatewaySecurity, users: AccountStore) -> None:
-    """To be called before the gateway is made. InvalidConfiguration."""
+    """Has clients asked who they are, if auth.enabled is set, among these users. To be called before the gateway is
+    made. InvalidConfiguration."""
     auth = security.auth
     audit = open_audit(auth, runtime.wall_millis)
     security.ask(Verifier(runtime, users, auth), audit, kerberos_of(auth, runtime))
@@ -123,7 +125,7 @@ def _scanner_id_when_lost(runtime: Runtime, session: Session) -> int:
 
 @switches
 def living_servers(session: Session) -> list[LivingServer]:
-    """As the lock service has them."""
+    """The living tablet servers, as the lock service has them."""
     living = ServerFile.living(session)
     return [LivingServer(name, file.started_millis, file.decommissioned) for name, file in living.items()]
 
@@ -138,7 +140,7 @@ def unreachable_servers(session: Session, living: set[str]) -> dict[str, str]:
 
 @switches
 def masters(session: Session) -> Masters:
-    """As the lock service has them."""
+    """The acting master and the standbys, as the lock service has them."""
     candidates = [LivingMaster(one.address, one.started_millis) for one in MasterCandidate.living(session)]
     held = session.holder(MASTER)
     if held is None:

@@ -93,7 +93,7 @@ class Database(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """From any thread, any number of times."""
+        """Closes the database. Any thread may call it, any number of times."""
 
     def table(self, name: str | bytes, use_prefix: bool = True) -> Table:
         """The table of this name; TableNotFound comes with the first use. `use_prefix` False: without table_prefix."""
@@ -156,7 +156,7 @@ class Database(ABC):
         return self._ask(lambda admin: admin.split(table, split_row))
 
     def table_exists(self, name: str | bytes) -> bool:
-        """Also of a disabled one."""
+        """Whether there is a table of this name, enabled or not."""
         table = self._table_name(name)
         return self._ask(lambda admin: admin.exists(table))
 
@@ -215,7 +215,7 @@ class Database(ABC):
         return self._ask(lambda admin: admin.namespaces())
 
     def namespace(self, name: str | bytes) -> dict[str, str]:
-        """Its properties. NamespaceNotFound."""
+        """The namespace's properties. NamespaceNotFound."""
         namespace = bytes_of("the namespace", name)
         return self._ask(lambda admin: admin.namespace_properties(namespace))
 

@@ -64,7 +64,7 @@ _WORDS: Final = ("compression", "bloom")
 
 
 def families_of(table: object, families: Families[K]) -> dict[bytes, FamilySchema]:
-    """Of a table to be made. InvalidRequest."""
+    """The families of a table that is to be made. InvalidRequest."""
     kind: object = families
     if isinstance(kind, (str, bytes)) or not isinstance(kind, Collection):
         raise WrongType(f"table {table!r} needs column families: a list of names, or a dict of their options")

@@ -72,7 +72,7 @@ class ServerAdmin:
 
     @switches
     def tablets(self, name: bytes) -> list[TabletRecord]:
-        """With what the server tells of them."""
+        """The table's tablets, as far as the server tells of them."""
         found: list[AdminTablet] = self._server.admin("adminTablets", name)
         return [
             TabletRecord(0, one.tablet_id, RowRange(one.start_row, one.stop_row), one.created_millis, one.server)
@@ -135,7 +135,7 @@ class ServerAdmin:
         self._server.admin("adminDeleteNamespace", name)
 
     def regions_of(self, name: bytes) -> list[RegionDescription]:
-        """With the address of the server of each."""
+        """The table's regions, each with the address of its server."""
         return [
             {
                 "start_key": one.startKey,

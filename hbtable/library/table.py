@@ -57,7 +57,7 @@ class Table(Rows):
 
     @switches
     def families(self) -> dict[bytes, FamilyDescription]:
-        """By name, with happybase's options. All options: schema()."""
+        """The families by name, with happybase's options. schema() has all options."""
         families = families_as_done(self.schema())
         return {name: described_family(families[name]) for name in sorted(families)}
 

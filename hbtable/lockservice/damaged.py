@@ -23,7 +23,7 @@ _TOGGLES: Final = (BALANCER, SPLITS, MERGES)
 
 @switches
 def set_aside_damaged(files: DurableFiles) -> None:
-    """No session may be open."""
+    """Sets damaged files of the lock service aside. No session may be open."""
     for path in files.paths():
         consequence = _consequence(path)
         if consequence:

@@ -68,7 +68,8 @@ def check_known(path: str, used: Collection[str]) -> None:
 
 @switches
 def check(session: Session) -> None:
-    """To be called before anything else is read. UnsupportedFormat; fine when there is no cluster yet."""
+    """Refuses a cluster that uses features unknown to this program. To be called before anything else is read.
+    UnsupportedFormat; fine when there is no cluster yet."""
     try:
         read_cluster(session.read(CLUSTER).data)
     except FileNotFound:
@@ -77,8 +78,8 @@ def check(session: Session) -> None:
 
 @switches
 def require(session: Session, feature: str) -> None:
-    """To be called before the first byte of `feature` is written: it is in the list on return, durably. One call of the
-    lock service once it is. Unavailable: nothing may be written yet."""
+    """Adds `feature` to the list of the cluster, durably on return. To be called before the first byte of the feature
+    is written. One call of the lock service once it is. Unavailable: nothing may be written yet."""
     check_known("this program", [feature])
     while True:
         try:

@@ -127,7 +127,7 @@ class ServerFile:
     @staticmethod
     @switches
     def read(session: Session, incarnation: str) -> "ServerFile":
-        """As the lock service has it, whether or not that server lives. FileNotFound, Corruption."""
+        """The server file as the lock service has it, whether or not that server lives. FileNotFound, Corruption."""
         path = server_file(incarnation)
         return ServerFile.decode(path, session.read(path).data)
 

@@ -1,7 +1,7 @@
-"""A record of the whole cluster in one file of the lock service, as Chubby keeps its lists: changed by compare-and-set,
-followed by whoever goes by it.
+"""A record of the whole cluster in one file of the lock service, as Chubby keeps its lists. It is changed by
+compare-and-set, and every process that goes by it watches it.
 
-A watch is a hint that may be late or lost, so whoever follows the file reads it now and then as well.
+A watch is a hint that may be late or lost, so these processes read the file now and then as well.
 """
 
 from abc import ABC, abstractmethod
@@ -55,7 +55,7 @@ class RecordFile(Generic[T]):
 
     @switches
     def read(self) -> T:
-        """As it is now. Corruption, UnsupportedFormat."""
+        """The record as it is now. Corruption, UnsupportedFormat."""
         try:
             return self._decoded(self._session.read(self._kind.path).data)
         except FileNotFound:

@@ -59,8 +59,8 @@ class StateNumber:
 
 @switches
 def of_lock_service(session: Session) -> tuple[StateNumber, int]:
-    """And the file's version; 0: there is none. What cannot be read counts as 0: the root tablet's record is what
-    tells of an old lock service. UnsupportedFormat."""
+    """The lock service's number, and the version of its file; 0: there is none. What cannot be read counts as 0: the
+    root tablet's record is what tells of an old lock service. UnsupportedFormat."""
     try:
         file = session.read(STATE_NUMBER)
     except FileNotFound:

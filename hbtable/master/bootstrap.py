@@ -86,7 +86,8 @@ def refuse_old_root(fs: FileSystem, root: TabletRecord) -> None:
 
 @switches
 def refuse_lost_lock_service(fs: FileSystem) -> None:
-    """To be called when the lock service has no cluster. InvalidConfiguration when the file system has one."""
+    """Refuses to begin a new cluster over an old one: InvalidConfiguration when the file system has one. To be called
+    when the lock service has none."""
     try:
         data = fs.read_file(ROOT_COPY_PATH)
     except FileNotFound:

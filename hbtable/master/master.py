@@ -333,7 +333,8 @@ class Master:
         return self.collect_garbage()
 
     def watch_room(self, out_of_space: Callable[[], bool], in_last_room: Callable[[], bool]) -> None:
-        """On a full disk nothing is written that can wait, in the last room only what makes some; what can go goes."""
+        """On a full disk nothing is written that can wait. In the last room only what makes more room is written.
+        Garbage is deleted at once."""
         self.collections.out_of_space = self._placement.logs.out_of_space = self._normalizer.rests = out_of_space
         self._placement.in_last_room = in_last_room
 

@@ -64,7 +64,7 @@ class QuotaSettings:
 
     @switches
     def listed(self) -> list[dict[str, str]]:
-        """In HBase's order: namespaces, servers, tables, users."""
+        """All quotas, in HBase's order: namespaces, servers, tables, users."""
         quotas = self._file.read()
         found = [(one.subject.order(), _named(one.subject) | _set(one)) for one in quotas.throttles]
         found += [(_subject(one).order(), _named(_subject(one)) | _space(one)) for one in quotas.space]

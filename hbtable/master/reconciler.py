@@ -171,7 +171,7 @@ class Reconciler:
 
     @switches
     def finish(self) -> None:
-        """No table is worked on any more on return."""
+        """Ends all work on tables before it returns."""
         self._tending.wait(lambda: False)
         self._placement.slow_loads.finish()
 

@@ -217,4 +217,4 @@ class MasterCalls(MasterService):
         return self._task_deaths()
 
     def ping_master(self) -> None:
-        """Also of one that is not the master any more: it can be reached."""
+        """Answers also when this is not the master any more: it can be reached."""

@@ -60,7 +60,8 @@ class SpaceQuotas(BackgroundWork):
         self._due = runtime.clock_seconds()
 
     def begin_if_due(self) -> None:
-        """For the master's cycle, when everything is served. Does not switch."""
+        """Begins a measurement that is due. Called in the master's cycle, when everything is served. Does not
+        switch."""
         now = self._runtime.clock_seconds()
         if self._may_begin() and now >= self._due:
             self._due = now + _PERIOD_SECONDS

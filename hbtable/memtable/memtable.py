@@ -4,8 +4,9 @@ Append-only until it is dropped after a minor compaction (5.4): a key is never r
 same value once its mutation is applied, because keys carry the mutation's sequence. So a scan may look again where it
 stood after any number of writes, and the sequence decides what it sees. Nothing here switches.
 
-Pairs lie here for as long as an hour. So each call of add() brings the checksum that its pairs had when their log
-record was made, and whoever has written the pairs to a block asks changed() whether they still have it.
+Pairs lie here for as long as an hour, and memory may change meanwhile. So each call of add() brings the checksum that
+its pairs had when their log record was made. After the pairs were written to a block, changed() says whether they still
+have that checksum.
 """
 
 from array import array

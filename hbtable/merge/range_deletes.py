@@ -1,5 +1,5 @@
 """An SSTable without the rows that were deleted of it as ranges (model.range_delete). Pure: it is given the file's
-scan, and passes over what is deleted without reading it, unless some of its cells are later than the delete.
+scan. It passes over deleted rows without reading them, unless some of their cells are later than the delete.
 """
 
 from collections.abc import Callable, Iterator, Sequence

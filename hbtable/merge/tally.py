@@ -1,5 +1,5 @@
-"""Counts what was deleted from one tablet and what its reads have cost, whatever they gave out, so that tests and
-maintenance need no clock."""
+"""Counts the cells that were deleted from one tablet, and those that its reads examined, also those that they left out.
+By these counts maintenance and tests know the cost of reads without a clock."""
 
 from typing import Final, final
 

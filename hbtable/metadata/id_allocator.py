@@ -93,7 +93,7 @@ class IdAllocator:
 
     @switches
     def raise_to(self, least: int) -> bool:
-        """On return the counter says this at least. True when it was lost, or said less, which the log tells.
+        """Raises the counter to this, if it says less. True when it was lost, or said less, which the log tells.
         Corruption when it cannot be read."""
         if least <= self._first:
             return False  # nothing was ever given out

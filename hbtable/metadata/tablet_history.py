@@ -121,8 +121,8 @@ class TabletHistory:
 
 @switches
 def events_of(calls: MetadataCalls, table_id: int, tablet_id: int) -> list[TabletEvent]:
-    """In the order in which they happened, which wall clocks of several machines do not tell: by generation, and within
-    one as an ownership goes. What a later version wrote, or damage changed, is left out."""
+    """The events in the order in which they happened: by generation, and within one as an ownership goes. Wall clocks
+    of several machines do not tell the order. Events that a later version wrote, or that are damaged, are left out."""
     key = layout.history_key(table_id, tablet_id)
 
     def read(service: TabletService, record: TabletRecord) -> list[TabletEvent]:

@@ -1,8 +1,7 @@
 """Checksums of what increments, appends and checks are made of, on the way from the client to the log record (paper,
 section 9). Mutations have theirs (model/mutation.py); these go beside the arguments of a call.
 
-0 where nobody took one: a client of an older version, or arguments of wrong types, of which the tablet says what is
-wrong.
+0: there is none, because the client is older, or because arguments have wrong types, which the tablet refuses.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +54,7 @@ class AppendChecksum:
 def checksum_of_append(
     row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int, pause: Callable[[], None]
 ) -> int:
-    """Of all arguments. `pause` is called between the parts of very many."""
+    """The checksum of all arguments. `pause` is called between the parts of very many."""
     try:
         checksum = AppendChecksum(row, ttl_millis)
         for first in range(0, len(values), _COLUMNS_AT_ONCE):

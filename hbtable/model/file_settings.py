@@ -44,7 +44,8 @@ def plain_name(attribute: str) -> str:
 
 
 def promises_what_is_not_done(attribute: str, value: str, compression: str) -> bool:
-    """Of a family whose files have this compression: the attribute, shown, would be taken for what is done."""
+    """Whether the attribute, shown for a family whose files have this compression, would promise something else than is
+    done."""
     name = plain_name(attribute)
     return name in ENCRYPTIONS or (name in COMPACTED and value.upper() != compression)
 

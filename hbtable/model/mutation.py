@@ -106,7 +106,7 @@ class MadeChecksum:
         self._checksum = crc32(b"".join((family, qualifier, value)), self._checksum)
 
     def value(self) -> int:
-        """Of those until now."""
+        """The checksum of the operations until now."""
         return crc32(b"%d" % self._numbers, self._checksum) or 1
 
 

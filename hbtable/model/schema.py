@@ -80,7 +80,8 @@ class TableSchema:
 
 
 def is_read_only(schema: TableSchema) -> bool:
-    """As HBase reads the attribute: true is true in any case, everything else is false."""
+    """Whether the table is read-only, as HBase reads the attribute: "true" in upper or lower case is true, everything
+    else is false."""
     return any(name == READ_ONLY[0] and value.lower() == READ_ONLY[1] for name, value in schema.attributes)
 
 

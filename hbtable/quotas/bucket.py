@@ -12,7 +12,7 @@ from hbtable.quotas.settings import ThrottleSetting
 
 @final
 class Bucket:
-    """Of one throttle; its limit may be shared by several servers."""
+    """The bucket of one throttle, whose limit may be shared by several servers."""
 
     __slots__ = ("_filled", "_known", "limit", "throttle")
 
@@ -40,7 +40,7 @@ class Bucket:
         return -(-missing * self.throttle.seconds * 1000 // self.limit)
 
     def take(self, tokens: int, now: float) -> None:
-        """Also of those that are not there."""
+        """Takes tokens, also when there are not enough."""
         self._fill(now)
         self._filled -= tokens
 

@@ -37,8 +37,8 @@ def quotas_file(session: Session) -> RecordFile[Quotas]:
 
 @switches
 def forget(session: Session, namespace: bytes = b"", table: bytes = b"") -> None:
-    """It ends, and so do the quotas on it. Repeatable. A file of quotas that cannot be understood is in nobody's
-    way."""
+    """Drops the quotas of a table or namespace that ends. Repeatable. A file of quotas that cannot be understood stops
+    nobody."""
     try:
         quotas_file(session).change(lambda quotas: quotas.without(namespace, table))
     except (Corruption, UnsupportedFormat) as error:

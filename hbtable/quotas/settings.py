@@ -42,7 +42,7 @@ class Subject(NamedTuple):
     """Its canonical name."""
 
     def checked(self) -> "Subject":
-        """With the table's name as it is looked up. InvalidRequest. Neither user nor table need exist."""
+        """The subject with its table's name as it is looked up. InvalidRequest. Neither user nor table need exist."""
         if self.user != "":
             check_name(self.user)
         check_bytes("the namespace", self.namespace)
@@ -129,14 +129,15 @@ class Quotas:
 
     @cached_property
     def by_subject(self) -> dict[Subject, tuple[ThrottleSetting, ...]]:
-        """Of each subject that has some."""
+        """The throttles of each subject that has some."""
         found: dict[Subject, tuple[ThrottleSetting, ...]] = {}
         for one in self.throttles:
             found[one.subject] = (*found.get(one.subject, ()), one)
         return found
 
     def with_throttle(self, throttle: ThrottleSetting) -> "Quotas":
-        """In the place of the one of the same subject and type. InvalidRequest, LimitExceeded."""
+        """The settings with this throttle in the place of the one of the same subject and type. InvalidRequest,
+        LimitExceeded."""
         _check(throttle)
         others = [one for one in self.throttles if (one.subject, one.type) != (throttle.subject, throttle.type)]
         return self._with([*others, throttle], self.exempt)
@@ -158,7 +159,8 @@ class Quotas:
     # ---------------------------------------------------------------- space
 
     def with_space_limit(self, limit: SpaceLimit) -> "Quotas":
-        """In the place of the one of the same table or namespace. InvalidRequest, LimitExceeded."""
+        """The settings with this limit in the place of the one of the same table or namespace. InvalidRequest,
+        LimitExceeded."""
         _check_space(limit)
         return self._with(self.throttles, self.exempt, [*self._space_without(limit.namespace, limit.table), limit])
 
@@ -169,7 +171,7 @@ class Quotas:
         return [one for one in self.space if (one.namespace, one.table) != (namespace, table)]
 
     def space_limit(self, table: bytes) -> SpaceLimit | None:
-        """Its own, or else its namespace's."""
+        """The table's own limit of space, or else its namespace's."""
         found = self._space_limits
         return found.get((b"", table)) or found.get((names.split(table)[0], b""))
 
@@ -178,7 +180,8 @@ class Quotas:
         return {(one.namespace, one.table): one for one in self.space}
 
     def measured(self, sizes: Mapping[bytes, int], away: Iterable[bytes]) -> "Quotas":
-        """With what the sizes of all tables mean for the limits. `away`: tables that are disabled because of theirs."""
+        """The settings with what the sizes of all tables mean for the limits. `away`: tables that are disabled because
+        of theirs."""
         kept = {limit for limit in map(self.space_limit, away) if limit is not None and limit.violated}
         totals: dict[tuple[bytes, bytes], int] = {}
         for table, size in sizes.items():
@@ -198,7 +201,7 @@ class Quotas:
     # ---------------------------------------------------------------- what ends
 
     def without(self, namespace: bytes = b"", table: bytes = b"") -> "Quotas":
-        """Of a table or a namespace that is no more; users' throttles on it go, too."""
+        """The settings without those of a table or a namespace that is gone; users' throttles on it go, too."""
         gone = namespace, table
         left = [one for one in self.throttles if one.subject[1:] != gone]
         return self._with(left, self.exempt, self._space_without(*gone)).with_disabled(table, False)

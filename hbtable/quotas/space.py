@@ -18,5 +18,5 @@ def check_writes(policy: SpacePolicy, mutations: Iterable[RowMutation]) -> None:
 
 
 def refused(policy: SpacePolicy, what: str) -> SpaceLimitReached:
-    """To be raised."""
+    """The error of a refused call, to be raised."""
     return SpaceLimitReached(f"{policy.name} {what} are disallowed due to a space quota.")

@@ -102,8 +102,8 @@ class Throttling:
         """Whether any call may be throttled, or refused because of a limit of space."""
 
     def use(self, quotas: Quotas, servers: int) -> None:
-        """In force from now on, in a cluster of so many tablet servers. What a throttle that stays has counted holds
-        on. Does not switch."""
+        """Puts the settings in force, in a cluster of so many tablet servers. A throttle that stays keeps its count.
+        Does not switch."""
         now = self._runtime.clock_seconds()
         before = self._buckets
         self._quotas, self._servers = quotas, servers
@@ -116,7 +116,7 @@ class Throttling:
         self._over = {}
 
     def buckets(self, user: User | None, table: bytes) -> tuple[Bucket, ...]:
-        """Those that a call of this user for this table may take from."""
+        """The buckets from which a call of this user for this table takes."""
         name = "" if user is None else user.name
         key = name, table
         known = self._remembered.get(key)
@@ -142,7 +142,7 @@ class Throttling:
         return found
 
     def policy(self, table: bytes) -> SpacePolicy | None:
-        """Of a table that holds more than its limit of space; None: it does not."""
+        """The policy of a table that holds more than its limit of space; None: it does not."""
         if table not in self._over:
             limit = self._quotas.space_limit(table)
             if len(self._over) >= _MOST_REMEMBERED:
@@ -196,7 +196,7 @@ def _units(size: int) -> int:
 
 
 def shown_wait(millis: int) -> str:
-    """As HBase's clients read it: `1hr, 2mins, 3sec, 4ms`."""
+    """The wait as HBase's clients read it:  `1hr, 2mins, 3sec, 4ms`."""
     parts: list[str] = []
     for length, word, words in ((3_600_000, "hr", "hrs"), (60_000, "min", "mins"), (1000, "sec", "sec")):
         count, millis = divmod(millis, length)

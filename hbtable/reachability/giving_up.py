@@ -1,9 +1,9 @@
 """A tablet server's looks at what others say of it, and its end when the evidence is enough and has stood for a while.
 
-The lock service cannot know that nobody reaches a server whose session is well, and nobody may take its lock (a master
-that errs would make two servers serve one tablet). So the server gives up by itself: it ends as if its lock were lost,
-and everything that makes a death safe makes this one safe, too. Without tablets it has nothing to give up: it stays and
-is shown, and gets tablets when it can be reached again.
+The lock service cannot know that nobody reaches a server whose session is well. And nobody may take the lock of such a
+server: a master that errs would make two servers serve one tablet. So the server gives up by itself: it ends as if its
+lock were lost, and everything that makes a death safe makes this one safe, too. Without tablets it has nothing to give
+up: it stays and is shown, and gets tablets when it can be reached again.
 """
 
 import logging

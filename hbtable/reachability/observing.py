@@ -88,8 +88,8 @@ class Observer(Rounds):
         return sorted(name for name, one in self._roles.items() if one.silent)
 
     def reasons(self) -> list[str]:
-        """For /readyz: of a master for each server that it does not reach, of a server if it reaches nobody. Does not
-        switch."""
+        """The reasons for /readyz: a master has one for each server that it does not reach, a server has one if it
+        reaches nobody. Does not switch."""
         if self._name != OBSERVING_MASTER and not self.isolated:
             return []
         return [f"{_shown(name)} cannot be reached, though it holds its lock" for name in self.silent()]
@@ -99,7 +99,7 @@ class Observer(Rounds):
 
     @switches
     def look(self) -> None:
-        """One round: everybody is asked, and what was found is said. Any error: not all of it was."""
+        """One round: asks everybody, and reports who was not reached. Any error: not all of this was done."""
         if not self._acting():
             self._roles.clear()
             self._reports.say([])

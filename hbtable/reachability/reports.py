@@ -41,7 +41,7 @@ def read_reports(session: Session) -> Reports:
 
 
 class OwnReports:
-    """Those of one observer."""
+    """The reports of one observer."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -67,7 +67,7 @@ class SSTableFound:
         return self.properties is None or self.properties.identity.table_id == table_id
 
     def ref(self) -> SSTableRef:
-        """As METADATA names a sound file."""
+        """The reference by which METADATA would name this file."""
         properties = self.properties
         assert properties is not None
         numbers = (properties.first_sequence, properties.last_sequence, properties.cells)

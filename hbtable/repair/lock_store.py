@@ -23,14 +23,15 @@ class LockStore(StoredFiles, Protocol):
         """The name of this file for people."""
 
     def kept_as(self, path: str) -> str:
-        """Its name in a backup."""
+        """The file's name in a backup."""
 
     def held(self) -> None:
         """LockLost when somebody else may change the files by now. Before each change."""
 
     @switches
     def stored(self, path: str) -> bytes | None:
-        """Its bytes, sound or not, for the backup before it is changed; None when there is no such file. May switch."""
+        """The file's bytes, sound or not, for the backup before it is changed; None: there is no such file. May
+        switch."""
 
     @switches
     def numbers_damage(self) -> str:

@@ -1,9 +1,9 @@
 """Log records of tablets whose row METADATA has lost, while it still knows their table. Pure.
 
-A tablet's log records say neither table nor rows of the tablet. It counts as a table's if all speaks for that and
-nothing for another one: rows of the table that nothing covers hold all rows of the records, the table has their
-families, and a tablet of the table has the id right beside, for the tablets of a new table get consecutive ids. Two
-such tablets for the same rows are told apart by nothing, and are no table's.
+A tablet's log records name neither its table nor its range of rows. It counts as a table's tablet if three things hold
+for that table and for no other: all rows of the records lie in rows that no tablet of the table covers, the table has
+the records' families, and a tablet of the table has the id right before or after (the tablets of a new table get
+consecutive ids). Two such tablets for the same rows cannot be told apart, and count as no table's.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -80,8 +80,8 @@ class TableRebuild:
     # ------------------------------------------------------------ tables
 
     def tables(self, known: dict[bytes, TableRecord]) -> dict[bytes, TableRecord]:
-        """By name: those of METADATA, and those that only files speak of. What was dropped does not come back, as
-        far as METADATA still tells."""
+        """The tables by name: those of METADATA, and those that only files tell of. A dropped table does not come back,
+        as far as METADATA still shows that it was dropped."""
         found = dict(known)
         ids = {record.table_id for record in known.values()}
         if self._view.complete:

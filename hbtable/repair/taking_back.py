@@ -1,4 +1,5 @@
-"""An interrupted repair is taken back before the next one: what it changed is put back from its backup."""
+"""Takes an interrupted repair back before the next one begins: the files that it changed are put back from its
+backup."""
 
 from itertools import pairwise
 from typing import Final

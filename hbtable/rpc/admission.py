@@ -1,7 +1,7 @@
 """The first part of each connection to the port between roles, as the server answers it: hello and proof.
 
-Without a key whoever connects may call. With one a caller has to prove that he has it; while the key is not required,
-one that gives no challenge may call, too, as older releases do and roles that were not given the key yet.
+Without a key every caller may call. With a key a caller has to prove that it has the key. While the key is not
+required, a caller that gives no challenge may call, too: older releases, and roles that do not have the key yet.
 """
 
 from typing import Final, NamedTuple, final

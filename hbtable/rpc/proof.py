@@ -7,8 +7,8 @@ A proof is HMAC-SHA256 by the key over the side that it proves, the cluster's id
 challenges. So no proof serves on another connection, for the other side, or in another cluster, and nobody in between
 made two newer peers speak an older version. The server shows a proof only to a caller that gave a right one.
 
-From the answer on every frame has a tag (thrift/frame_tags.py) by a key of its direction, made in the same way: who
-only passes the proofs on can neither change, add, repeat nor reorder calls, though he can read them.
+From the answer on every frame has a tag (thrift/frame_tags.py) by a key of its direction, made in the same way.
+Somebody in between who passes the proofs on can read calls, but cannot change, add, repeat or reorder them.
 """
 
 import os
@@ -70,7 +70,7 @@ class ClusterKey:
         self.required = required
 
     def challenged(self, ours: PeerVersion) -> PeerVersion:
-        """With a challenge that was never given before."""
+        """The hello with a challenge that was never given before."""
         return ours._replace(challenge=os.urandom(CHALLENGE_BYTES))
 
     def hellos(self, caller: PeerVersion, server: PeerVersion) -> Hellos:

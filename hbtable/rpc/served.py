@@ -1,7 +1,7 @@
 """One connection of another process to the port between roles: what arrives and what it takes of the memory for that.
 
-A runtime.occupancy.Guest. Whoever is cut off, to make room for another connection or for its bytes, is told goodbye
-first, so that a call which was not begun is known to be none.
+A runtime.occupancy.Guest. A peer that is cut off, to make room for another connection or for its bytes, is told goodbye
+first. So it knows that a call without an answer was not begun.
 """
 
 from collections.abc import Callable

@@ -161,7 +161,8 @@ class TabletAdmin(Service):
 
     @call(CallTimeout.REPORTS, changes_nothing=True)
     def served_record(self, tablet_id: int) -> TabletRecord:
-        """Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call."""
+        """The record of a tablet that the server serves. StaleLocation when it does not serve it. Older releases do not
+        know the call."""
 
     @call(CallTimeout.REPORTS, changes_nothing=True, admin="adminFamilyUsage")
     def family_usage(self, table: TableName = b"") -> list[Mapping[str, str]]:
@@ -264,7 +265,7 @@ class MasterService(Service):
 
     @call(CallTimeout.ORDER, repeatable=True, admin="adminRecommission")
     def recommission(self, server: ServerName) -> None:
-        """It takes tablets again. InvalidRequest when it is not there."""
+        """The server takes tablets again. InvalidRequest when it is not there."""
 
     @call(CallTimeout.COMPACT, repeatable=True)
     def collect_garbage(self) -> Collection:
@@ -311,18 +312,18 @@ class MasterService(Service):
         seconds: int = 1,
         cluster: bool = False,
     ) -> None:
-        """At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many seconds, on
-        each tablet server or with `cluster` on all together, for calls of this user, for this namespace or table, or
-        with `every_server` for all calls. 0: no limit, without a type of no type. InvalidRequest, LimitExceeded. Older
-        releases do not know the call."""
+        """At most `limit` of what HBase's `throttle_type` counts (REQUEST_NUMBER, WRITE_SIZE...) in so many `seconds`.
+        It holds for each tablet server, or with `cluster` for all together. It counts calls of this user, calls for
+        this namespace or table, or with `every_server` all calls. 0: no limit; if no type is given, none of any type.
+        InvalidRequest, LimitExceeded. Older releases do not know the call."""
 
     @call(CallTimeout.ORDER, repeatable=True, admin="adminSetSpaceLimit")
     def set_space_limit(
         self, namespace_name: NamespaceName = b"", table: TableName = b"", limit: int = 0, policy: str = ""
     ) -> None:
-        """The files of this table, or of this namespace's tables together, have at most so many bytes, or HBase's
-        `policy` (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds, until they
-        have less. 0: no limit. InvalidRequest, LimitExceeded. Older releases do not know the call."""
+        """The files of this table, or of this namespace's tables together, have at most `limit` bytes. When they have
+        more, HBase's `policy` (NO_INSERTS, NO_WRITES, NO_WRITES_COMPACTIONS, DISABLE) is in force within some seconds,
+        until they have less. 0: no limit. InvalidRequest, LimitExceeded. Older releases do not know the call."""
 
     @call(CallTimeout.REPORTS, changes_nothing=True, admin="adminSpaceUsage")
     def space_usage(self) -> list[Mapping[str, str]]:

@@ -75,7 +75,7 @@ class ThreadWaker(Protocol):
         """The answer runs as a task soon. Several calls before it begins count once. Nothing after close()."""
 
     def close(self) -> None:
-        """From the hub's thread, once."""
+        """To be called once, from the hub's thread."""
 
 
 class Deaths(Protocol):

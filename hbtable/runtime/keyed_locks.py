@@ -38,7 +38,7 @@ class KeyedLocks(Generic[K]):
                 del self._users[key], self._locks[key]
 
     def is_held(self, key: K) -> bool:
-        """Or waited for. Does not switch."""
+        """Whether the lock of the key is held or waited for. Does not switch."""
         return key in self._locks
 
     def __len__(self) -> int:

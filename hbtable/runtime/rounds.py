@@ -42,7 +42,7 @@ class Rounds(ABC):
     @abstractmethod
     @switches
     def look(self) -> None:
-        """One look. Any HbtableError: not all of it was done."""
+        """Does one round. Any HbtableError: not all of it was done."""
 
     @abstractmethod
     def _failed(self, error: HbtableError) -> None:

@@ -38,7 +38,7 @@ class ShellConnection:
         self._exceptions: tuple[type[BaseException], ...] = ()
 
     def beside(self, host: str, port: int) -> "ShellConnection":
-        """To another server of the same cluster, in the same way."""
+        """A connection to another server of the same cluster, made in the same way."""
         return ShellConnection(str(self._address._replace(host=host, port=port)), self._timeout_seconds)
 
     def admin(self, method: str, *arguments: object) -> Any:

@@ -50,7 +50,7 @@ class ShellSession:
             self.context.out.value(value)
 
     def run_lines(self, lines: Iterator[str], echo: Echo | None = None) -> None:
-        """Until the lines end. ShellError ends it."""
+        """Runs lines until they end. ShellError ends it."""
         held, before = "", 0
         for line in lines:
             if echo is not None:

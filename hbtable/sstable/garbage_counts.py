@@ -24,7 +24,7 @@ class GarbageCounter:
         self._sampled_rows = 0
 
     def observe(self, keys: Sequence[bytes], kinds: Sequence[int], flags: Sequence[int], block: int) -> None:
-        """One block, the number of which is `block`. `kinds`: empty when all are puts."""
+        """Counts the cells of the block with the number `block`. `kinds`: empty when all are puts."""
         self._family_markers += kinds.count(DELETE_FAMILY) + kinds.count(DELETE_FAMILY_VERSION)
         self._mortal += len(flags) - flags.count(0)
         if block % _SAMPLED == 0:
@@ -32,6 +32,6 @@ class GarbageCounter:
             self._sampled_rows += len({key[: key.index(TERMINATOR)] for key in keys})
 
     def counted(self, cells: int, masked: int) -> GarbageCounts:
-        """For all the `cells` of the file."""
+        """The counts for all `cells` of the file."""
         rows = self._sampled_rows * cells // self._sampled_cells if self._sampled_cells else 0
         return GarbageCounts(self._family_markers, rows, masked, self._mortal)

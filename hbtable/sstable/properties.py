@@ -1,9 +1,9 @@
 r"""An SSTable's description of itself: enough to rebuild METADATA from the files alone.
 
-Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
-plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are
-skipped: a later hbtable may add fields without a new format version. The fields of `Origin` came later: files of older
-hbtables lack them; and so came `since_millis` and the fields of `GarbageCounts`, and `replaced_ranges`.
+Stored as a block (sstable.block). Its keys are the names of the fields below. Its values are varints for numbers, plain
+bytes for keys, and UTF-8 for texts; `replaced` is a row of texts, each behind its length. Unknown names are skipped, so
+a later hbtable may add fields without a new format version. Files of older hbtables lack the fields of `Origin` and of
+`GarbageCounts`, `since_millis`, and `replaced_ranges`.
 """
 
 from dataclasses import dataclass

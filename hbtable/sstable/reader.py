@@ -53,7 +53,7 @@ class Meter(Protocol):
         """Announces that there will be more than one."""
 
     def read(self, block_bytes: int) -> None:
-        """One more is in memory for the scan."""
+        """Counts one more block that is in memory for the scan."""
 
 
 class PlainRows(NamedTuple):

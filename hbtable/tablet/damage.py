@@ -1,8 +1,8 @@
-"""Damaged files of a loaded tablet: what is sound is served, and whoever needs the rest is told at once (DataDamaged).
+"""Damaged files of a loaded tablet. Sound rows are served; a read of damaged ones fails at once (DataDamaged).
 
 A file that cannot be opened stays in the version as an UnreadableFile: every read that would have to look into it
 fails. Of a file with a damaged block only reads of that block's rows do. Writes and minor compactions need neither. The
-other compactions leave both out, and writers never wait for a compaction that damage is in the way of.
+other compactions leave both out. Writers never wait for a compaction that cannot be made because of damage.
 
 What was found is kept in memory only: a block is found again by the next read, a file when the tablet is loaded again.
 """

@@ -133,7 +133,7 @@ class SharedState:
         self.attention()
 
     def has_room_for(self, size_bytes: int) -> bool:
-        """For a file that can wait: the last of the room is for deletes and METADATA."""
+        """Whether there is room for a file that can wait. The last of the room is for deletes and METADATA."""
         return not self.out_of_space or self.room_bytes() >= size_bytes + self.last_room_bytes
 
     def change_memory(self, difference: int) -> None:

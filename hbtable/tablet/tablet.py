@@ -145,7 +145,7 @@ class Tablet:
 
     @property
     def record(self) -> TabletRecord:
-        """As METADATA has it, as far as this server knows."""
+        """The tablet's record as METADATA has it, as far as this server knows."""
         return self._state.keeper.record
 
     @property
@@ -163,8 +163,8 @@ class Tablet:
 
     @schema.setter
     def schema(self, schema: TableSchema) -> None:
-        """In force for every read and write from now on; does not switch. SSTables written under another grouping of
-        the families stay readable; a major compaction rewrites them."""
+        """This schema is in force for every read and write from now on; does not switch. SSTables written under another
+        grouping of the families stay readable; a major compaction rewrites them."""
         self._state.install(self._state.version.with_layout(LocalityGroupLayout(schema)))
         if has_many_frozen(self._state):
             self._state.shared.attention()
@@ -175,7 +175,7 @@ class Tablet:
 
     @property
     def memtable_age_seconds(self) -> float:
-        """Since the oldest write that only memtables hold; 0.0 when there is none."""
+        """The seconds since the oldest write that only memtables hold; 0.0 when there is none."""
         since = self._state.unflushed_since
         return self._state.environment.runtime.clock_seconds() - since if since else 0.0
 

@@ -1,12 +1,12 @@
 """The wall clock as the tablets of one server use it: it does not jump.
 
 A wall clock that is set a year ahead for a moment would time cells a year ahead, for good; it would let everything with
-a time to live expire, and compactions drop it. So the wall clock is held against the clock that never jumps: what it
-gains or loses by little is followed (time servers correct it all the time), what it jumps by more than
-`max_skew_seconds` is refused. Then the tablets' time goes on as if nothing had happened, and the server says so: in its
-log, in its metrics, and on /readyz. The jump is over when the wall clock is set right. Was it wrong before and is right
-now, the server has to be started again: a start believes the clock that it finds, in a cluster if it is near the file
-system's (start_clock.py).
+a time to live expire, and compactions drop it. So the wall clock is compared with the clock that never jumps. Small
+gains and losses are followed, because time servers correct it all the time. A jump of more than `max_skew_seconds` is
+refused. Then the tablets' time goes on as if nothing had happened, and the server says so: in its log, in its metrics,
+and on /readyz. The jump is over when the wall clock is set right. If it was wrong before the jump and is right now, the
+server has to be started again: a start believes the clock that it finds, in a cluster if it is near the file system's
+(start_clock.py).
 """
 
 import logging

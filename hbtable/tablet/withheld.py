@@ -1,6 +1,5 @@
-"""The message about a withheld tablet. `hbtable repair --withhold` marks the tablet in METADATA; it is given to a
-server as any other, and that server refuses it, so that all who ask for one of its rows learn at once what it is
-about."""
+"""The message about a withheld tablet. `hbtable repair --withhold` marks the tablet in METADATA. A server gets it as
+any other tablet and refuses it. So everybody who asks for one of its rows is told the reason at once."""
 
 from datetime import UTC, datetime
 

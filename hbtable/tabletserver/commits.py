@@ -56,7 +56,7 @@ class RecordCommits:
                 expected = current
 
     def before(self, tablet_id: int, finish: Callable[[], object]) -> None:
-        """Until done() is called `finish` runs before each commit of this tablet's record."""
+        """Has `finish` called before each commit of this tablet's record, until done() is called."""
         self._first[tablet_id] = finish
 
     def done(self, tablet_id: int) -> None:

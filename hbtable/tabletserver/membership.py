@@ -18,9 +18,10 @@ from hbtable.switches import switches
 
 @switches
 def new_incarnation(session: Session, runtime: Runtime, latest_log: Callable[[], int] = lambda: 0) -> str:
-    """A name that no server ever had or will have: a counter, so that names sort by age, and 32 random bits, so that a
-    lock service restored from an old copy cannot give a name (and with it a log folder) out twice. `latest_log`: the
-    highest number that the logs are named after; the counter goes on above it, and above those of known servers."""
+    """A name that no server ever had or will have: a counter, by which names sort by age, and 32 random bits. Without
+    these a lock service that was restored from an old copy could give the same name, and with it the same log folder,
+    to two servers. `latest_log`: the highest number that the logs are named after; the counter goes on above it, and
+    above those of known servers."""
 
     def in_use() -> int:
         known = max((start_number(name) for name in session.list(SERVERS)), default=0)

@@ -271,7 +271,8 @@ class OnlineTablets:
         return renewed
 
     def update_schema(self, table_id: int, schema: TableSchema) -> None:
-        """In force on return in every tablet that is served, and in those that are being loaded when they are."""
+        """On return the schema is in force in every tablet that is served. Tablets that are being loaded get it when
+        they are."""
         self._schemas.told(table_id, schema)
         for tablet in list(self.tablets.values()):
             if tablet.record.table_id == table_id and tablet.schema.version < schema.version:

@@ -14,7 +14,7 @@ _KEPT: Final = 1000
 
 @final
 class ServedTablets(dict[int, Tablet]):
-    """By id. Nothing here switches, and reading costs what reading a dict does."""
+    """The tablets of this server by id. Nothing here switches, and reading costs what reading a dict does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,8 @@ class ServedTablets(dict[int, Tablet]):
         return not self._forgotten <= since <= self._number or since <= 0
 
     def changes_since(self, since: int, sizes: dict[Tablet, int]) -> ServedChanges:
-        """Those after the change of this number; 0: everything. `sizes` are of tablets that were looked at before."""
+        """The changes after the one of this number; 0: everything. `sizes` are of tablets that were looked at
+        before."""
         whole = self.is_whole(since)
         ids: Iterable[int] = self if whole else [tablet_id for tablet_id, _ in self._after(since)]
         served = [self[tablet_id] for tablet_id in ids if tablet_id in self]

@@ -2,9 +2,9 @@
 
 A load may hang: its files are out of reach of this server, or METADATA is, and a change of the tablet's record stays in
 doubt. What waited for its end would wait as long, and nobody else could have the tablet meanwhile. So who comes to
-unload it ends the load that is under way, and those that wait before him. An ended load leaves what a server leaves
-that dies in the middle of it, and the tablet is said to be absent (online_tablets.py), so that a change of its record
-that arrives later still fails.
+unload it ends the load that is under way, and those that wait before him. A load that was ended leaves the same files
+as a server that dies in the middle of one. The tablet is reported as absent (online_tablets.py), so a change of its
+record that arrives later still fails.
 """
 
 from collections import Counter

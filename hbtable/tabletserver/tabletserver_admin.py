@@ -170,7 +170,7 @@ class TabletServerAdmin(TabletAdmin):
         return self._task_deaths()
 
     def ping(self) -> None:
-        """Also of a server that is suspended, or stops: it can be reached."""
+        """Answers also while the server is suspended, or stops: it can be reached."""
 
     @switches
     def _check(self, epoch: int) -> None:

@@ -93,7 +93,7 @@ class MessageInput:
 
     @switches
     def count_first(self) -> None:
-        """To be called once, before anything is read: `first` is counted. *Switches.* Overloaded, OSError."""
+        """Counts `first`. To be called once, before anything is read. *Switches.* Overloaded, OSError."""
         if len(self.data) > SMALL_BYTES:
             self._arrive(len(self.data))
 

@@ -101,7 +101,7 @@ def payload_span(buffer: bytes) -> tuple[int, int]:
 
 
 def least_bytes(incarnation: str) -> int:
-    """No complete file of this log is shorter."""
+    """The bytes of the shortest complete file that this log can have."""
     return payload_start(incarnation) + _CHECKSUM.size
 
 

@@ -15,10 +15,12 @@ not; the manifest decides that once for all, so everybody recovers the same (bug
 Every answer that leaves open whether a step took effect is resolved by looking.
 
 The marker is empty: it needs the NameNode alone, also while DataNodes are dead or frozen. Unless the log, which nobody
-needed when it was fenced, was *given up* before it was deleted: then it is "BtLogEnd" (8)  wall millis (8)
-incarnation  00 01. From then on it is a log without files, for whoever fences it: a server that was just starting may
-be given tablets, and appear in their records, after its log was deleted, and what it still wrote would look like a log
-with a gap.
+needed when it was fenced, was *given up* before it was deleted: then it is
+
+    "BtLogEnd" (8)  wall millis (8)  incarnation  00 01
+
+From then on whoever fences it finds a log without files. Otherwise a server that was just starting could be given
+tablets, and stand in their records, after its log was deleted: what it still wrote would look like a log with a gap.
 """
 
 import logging

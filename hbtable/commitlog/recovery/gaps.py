@@ -1,13 +1,13 @@
 """The gaps of a dead server's log: the parts that cannot be read, and the tablets that may miss something of them.
 
-A tablet's sequences have no holes in its log, so one whose records go on right behind the gap has none in it. Nor has a
-tablet that needs only later ones, nor one that the log's high-water mark (high_water.py) shows to have had nothing
-there. A tablet of which that cannot be said is not served until an operator has accepted the loss: what was
-acknowledged must not be missing without a word.
+A tablet's sequences have no holes in its log. So a tablet has no records in the gap if its records go on right behind
+it with the next sequence, if it needs only later records, or if the log's high-water mark (high_water.py) shows that it
+had none there. Any other tablet is not served until an operator has accepted the loss: what was acknowledged must not
+be missing without a word.
 
-Where a log's groups end before its mark, cut off or unreadable, and its file does not end right at the mark, nobody can
-say how far it went on behind it, and with whose writes. The mark then vouches for its own part alone (`marked_part`),
-and no tablet that needs the log is called whole.
+A log's groups may end before its mark, cut off or unreadable, while its file does not end right at the mark. Then
+nobody knows how far the log went on behind the mark, and whose writes were there. The mark vouches for its own part
+alone (`marked_part`), and no tablet that needs the log is called whole.
 
 Stored as JSON behind the runs in the list of a sorted log (sorted_runs.py, version 3).
 """

@@ -1,7 +1,7 @@
 """Reading a sorted log (paper, section 6): each tablet of a dead server is recovered from one contiguous piece per run.
 
-sorting.py makes the runs. Which ones count is settled by their list, and neither changes once it is there, so what was
-read of the indexes is kept for the next tablet.
+sorting.py makes the runs. Their list says which runs count. Neither the list nor a run ever changes, so an index that
+was read is kept for the next tablet.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ class SortedRunIndexes:
 
     @switches
     def pieces(self, fs: FileSystem, folder: str, tablet_id: int) -> _Found | None:
-        """In log order; None when the log is not sorted. May switch. Corruption."""
+        """The tablet's pieces in log order; None when the log is not sorted. May switch. Corruption."""
         tablets = self._logs.get(folder)
         if tablets is None:
             runs = sorted_runs(fs, folder)

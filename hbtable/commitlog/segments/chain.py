@@ -2,9 +2,9 @@
 
 Every header names the segment before it, so the segments form a tree. On a local disk that is a line with some stumps:
 segments that were given up before their first group. On HDFS a group that was not confirmed in time is sent again
-through a new segment, perhaps through several (failover_appender.py), and of these one goes on and the others stay,
-with at most that one group. So of all the ends of the tree the one with the highest LSN is the log's end, among equals
-the newest: whatever it may lack compared with another was never acknowledged.
+through a new segment, perhaps through several (failover_appender.py). One of these goes on. The others end there, with
+at most that one group. So the log's end is the end of the tree with the highest LSN, and among equal ones the newest.
+Another end may have a group that it lacks: that group was never acknowledged.
 
 Corruption, here:
 * no segment at all: the first one is durable before a log is named anywhere

@@ -2,9 +2,9 @@
 section 6: "each tablet server has two log writing threads, each writing to its own log file"; docs/faults.md: two ways
 for a log).
 
-A group is appended and synced; not confirmed within hedge_seconds, or not possible, it is sent again through a new
-segment, then through a second new one beside that, and so on, first confirmed wins (hedging.py). The pipeline of a new
-file may lead to the same frozen DataNode; that of the next one may not.
+A group is appended and synced. If that fails, or is not confirmed within hedge_seconds, the group is sent again through
+a new segment, then through a second new one beside that, and so on. The first that is confirmed wins (hedging.py). The
+pipeline of a new file may lead to the same frozen DataNode; that of the next one may not.
 
 Invariants
 * Once a new segment was begun the old one gets nothing more and its answer does not count any more. The one group in

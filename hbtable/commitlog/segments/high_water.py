@@ -2,9 +2,9 @@
 
 A log whose end was cut off or overwritten by zeros looks like one that was never longer: its watermarks went with it.
 So does one whose last files are gone, before it was fenced. The mark, <log folder>/synced, is replaced beside the
-commits, every so many seconds and only when there is news, so it costs no commit a sync and lags behind by as much.
-A cluster's log has only what was acknowledged in its mark: a fencer finds all of that, whoever still writes. Sealed
-(encoding.sealed) with kind "H", version 1:
+commits, every so many seconds and only when there is news. So it costs no commit a sync, and lags behind by so many
+seconds. In a cluster the mark counts acknowledged groups only: a fencer finds all of these, whoever still writes.
+Sealed (encoding.sealed) with kind "H", version 1:
 
     LSN, segment, bytes of it, wall millis, tablets (n, then each: id, its highest sequence up to that LSN)
 

@@ -22,8 +22,8 @@ _PAUSE_SECONDS: Final = 1.0
 
 @switches
 def end_segment(runtime: Runtime, fs: FileSystem, file: AppendFile, writing: Task | None) -> None:
-    """To be run beside the commits: it may take as long as what made the file be left. `writing`: the task that may
-    still be in a call of the file."""
+    """Completes or seals a file that was left. It is run beside the commits, for it may take as long as what made them
+    leave the file. `writing`: the task that may still be in a call of the file."""
     if writing is not None:
         writing.join()
     try:

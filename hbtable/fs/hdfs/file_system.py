@@ -375,7 +375,7 @@ class HdfsNativeFileSystem:
         return self._calls.call("hdfs-names", self.options.names_seconds, lambda: guarded(function, *arguments))
 
     def writer_ended(self, path: str, thread: WriterThread) -> None:
-        """No more calls with this file's writer. Never switches."""
+        """Tells that no more calls are made with this file's writer. Never switches."""
         self._writing.discard(path)
         self.threads.give_back(thread)
 

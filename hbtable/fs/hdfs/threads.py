@@ -58,7 +58,7 @@ class WriterThreads:
         return thread
 
     def give_back(self, thread: WriterThread) -> None:
-        """Also when its call hangs: it is left alone then."""
+        """The thread may serve another writer. If its call hangs, it is left alone."""
         self._taken.discard(thread.kind)
 
     @switches

@@ -1,7 +1,7 @@
-"""Renames through WebHDFS, and what became of those without an answer, or with one that denies what was done.
+"""Renames through WebHDFS. Finds out whether a rename was done when its answer was lost, or when the answer denies it.
 
-They are told from each other by inode number: an answer that was lost, or "there is no source" after it, is settled by
-looking which inode stands under the target's name. All paths are absolute.
+The inode number tells: after a lost answer, or a "there is no source" behind one, the adapter looks which inode stands
+under the target's name. All paths are absolute.
 """
 
 from typing import final

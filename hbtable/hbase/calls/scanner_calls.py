@@ -1,11 +1,11 @@
 """Scanners of the interface: six ways to open one, two to fetch, one to close.
 
-A missing table or family, a disabled table and a bad filter are reported at the open (HBase waits for the first
-fetch); where the table changed since it was last scanned, at the first fetch. A fetch returns as many rows as asked
-for; fewer only at the end of the scan, when the answer would pass `answer_bytes`, or before a row that is too large to
-be given whole, for which the next fetch is an error: clients fetch until they get an
-empty list, so nothing is lost, and a client that asks for 2^31 - 1 rows gets the table in pieces instead of taking the
-server's memory. The end is an empty list, again and again.
+A missing table or family, a disabled table and a bad filter are reported at the open (HBase waits for the first fetch);
+where the table changed since it was last scanned, at the first fetch. A fetch returns as many rows as asked for. It
+returns fewer at the end of the scan, when the answer would pass `answer_bytes`, and before a row that is too large to
+be given whole: the next fetch is the error of that row. Clients fetch until they get an empty list, so nothing is lost.
+A client that asks for 2^31 - 1 rows gets the table in pieces, and does not take the server's memory. The end is an
+empty list, again and again.
 """
 
 # ruff: noqa: N802 - methods are named as in the interface file.
@@ -194,7 +194,7 @@ class ScannerCalls:
         self.scanners.close(number)
 
     def unnumbered(self, table: bytes | None, request: ScanRequest, rows_left: int | None) -> Scanner:
-        """One that is for a single call."""
+        """Opens a scanner for a single call."""
         return self.scanners.unnumbered(self._tables.canonical(table), request, rows_left)
 
     @switches

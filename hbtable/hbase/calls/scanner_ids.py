@@ -26,7 +26,7 @@ Reserve = Callable[[int], int]
 
 
 def unsaved() -> Reserve:
-    """For servers that keep nothing: numbers from 0, in memory."""
+    """Gives numbers from 0, in memory, for servers that keep nothing."""
     given = [0]
 
     def reserve(count: int) -> int:

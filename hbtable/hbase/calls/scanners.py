@@ -122,7 +122,7 @@ class Scanners:
         return number
 
     def unnumbered(self, table: bytes, request: ScanRequest, rows_left: int | None) -> Scanner:
-        """One that nobody else can use, and that is not kept."""
+        """A scanner that nobody else can use, and that is not kept."""
         scanner = Scanner(table, request, False, self._runtime.lock())
         scanner.rows_left = rows_left
         return scanner

@@ -188,7 +188,7 @@ class TableAdminCalls:
         return _THRIFT_ONE
 
     def getClusterId(self) -> str:
-        """In the form of a UUID, which is what HBase's clients know."""
+        """The cluster's id in the form of a UUID, which HBase's clients know."""
         identity = self._cluster_id()
         try:
             return str(uuid.UUID(identity))

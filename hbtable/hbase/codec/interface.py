@@ -142,8 +142,8 @@ class ThriftInterface:
             method.required = _required(getattr(self.thrift2.THBaseService, method.name + "_args").thrift_spec)
 
     def offer_thrift2(self) -> None:
-        """Its methods join the others. Where a name is Thrift1's as well, the call is laid out for both, and its
-        arguments tell."""
+        """Adds Thrift2's methods to the others. Where a name is Thrift1's as well, the call is laid out for both, and
+        its arguments tell which one it is."""
         for name, method in self.thrift2_methods.items():
             if name in self.methods:
                 _either(self.methods[name], method)

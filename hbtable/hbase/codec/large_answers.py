@@ -57,13 +57,14 @@ class LargeAnswer:
         self._size += len(piece)
 
     def take(self) -> Iterator[bytes]:
-        """In order; what was taken is not held here any more."""
+        """The next pieces, in order. What was taken is not held here any more."""
         while self._pieces:
             yield self._pieces.popleft()
 
 
 def parts_of(answer: bytes | LargeAnswer) -> Iterator[bytes]:
-    """As they are sent, one after the other: none is so large that it tells too late that its client takes it."""
+    """Cuts the answer into the parts in which it is sent. Each is so small that the server notices in time whether the
+    client takes it."""
     for piece in (answer,) if isinstance(answer, bytes) else answer.take():
         if len(piece) <= SENT_AT_ONCE:
             yield piece

@@ -52,7 +52,7 @@ class ScannedPages:
 
 @switches
 def size_of(page: ScanPage, pause: Callable[[], None]) -> int:
-    """In bytes, as model.read.bytes_of counts. *Switches* by `pause` between parts of long rows."""
+    """The bytes of the rows, as model.read.bytes_of counts. *Switches* by `pause` between parts of long rows."""
     if page.plain is not None:
         return page.plain.size_bytes
     total = 0

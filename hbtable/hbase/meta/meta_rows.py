@@ -45,7 +45,7 @@ class MetaRows:
 
     @switches
     def ascending(self, first: bytes) -> Iterator[MetaRow]:
-        """From the row `first` on."""
+        """The rows from `first` on."""
         name, start = place(first)
         bound = order(first)
         for table, millis in self._tables(name, _ROWS_AT_ONCE):
@@ -58,7 +58,7 @@ class MetaRows:
 
     @switches
     def descending(self, last: bytes) -> Iterator[MetaRow]:
-        """From the row `last` on, b"" from the end. All tablets of a table are looked at together."""
+        """The rows from `last` on, or with b"" from the end. All tablets of a table are looked at together."""
         for table, millis in reversed(list(self._tables(b"", _ROWS_AT_ONCE))):
             if last and order(table.schema.name) > order(last):
                 continue

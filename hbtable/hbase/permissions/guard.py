@@ -80,8 +80,8 @@ class Guard:
 
     @switches
     def check_create(self, table: bytes, families: Iterable[bytes]) -> None:
-        """To make tables is a right on their namespace: one on the table itself is none. NamespaceNotFound, which
-        everybody is told."""
+        """Checks the right to make a table, which is one on its namespace: a right on the table itself does not count.
+        NamespaceNotFound, which everybody is told."""
         namespace = Scope(of_table(table).namespace)
         if self.may(namespace, Action.CREATE, Action.ADMIN):
             return
@@ -101,9 +101,9 @@ class Guard:
 
     @switches
     def grant(self, holder: str, scope: Scope, actions: int, merge: bool = True) -> None:
-        """In force everywhere within a second. AccessDenied; InvalidRequest for a holder that cannot be.
-        NamespaceNotFound, TableNotFound, NoSuchFamily: who had a right to something before it is there would be its
-        secret owner later."""
+        """Grants the rights, which are in force everywhere within a second. AccessDenied; InvalidRequest for a holder
+        that cannot be. NamespaceNotFound, TableNotFound, NoSuchFamily: who had a right to something before it is there
+        would be its secret owner later."""
 
         def edit(grants: Grants) -> Grants:
             self._check_change(self._permissions.with_grants(grants), holder, scope)
@@ -149,7 +149,8 @@ class Guard:
         self._watched.refresh()
 
     def grants_at(self, scope: Scope, holder: str = "") -> list[Grant]:
-        """Of a table or a family what is held below it as well. `holder`: of this one only. AccessDenied."""
+        """The grants on a scope, for a table or a family with those below it. `holder`: of this one only.
+        AccessDenied."""
         self.check(scope, Action.ADMIN, filter_user=holder)
         narrow = bool(scope.table)
         found = [one for one in self._permissions.grants if one.scope == scope or (narrow and scope.holds(one.scope))]

@@ -21,7 +21,7 @@ ScopeOf = Callable[[Sequence[Any]], Scope | None]
 
 
 def open_to_users(_: Guard, call: Call) -> Call:
-    """For everybody who has proved who he is: connections of others carry out no call."""
+    """Every user who has proved who he is may make the call. Connections of others carry out no call."""
     return call
 
 
@@ -31,7 +31,7 @@ def of_cells(_: Guard, call: Call) -> Call:
 
 
 def needs(scope_of: ScopeOf, *actions: Action) -> Requirement:
-    """One of these rights, at the scope or a wider one."""
+    """The call needs one of these rights, at the scope or a wider one."""
 
     def requirement(guard: Guard, call: Call) -> Call:
         @switches
@@ -52,7 +52,8 @@ def everywhere(*actions: Action) -> Requirement:
 
 
 def administers(scope_of: ScopeOf) -> Requirement:
-    """To administer everything; the refusal names the scope that it is about, as HBase's does."""
+    """The call needs the right to administer everything; the refusal names the scope that it is about, as HBase's
+    does."""
 
     def requirement(guard: Guard, call: Call) -> Call:
         @switches
@@ -90,7 +91,7 @@ _MADE_BY: Final = (Action.CREATE, Action.ADMIN)
 
 
 def changes(scope_of: ScopeOf) -> Requirement:
-    """To change a table, its state or its families: the right to create or to administer it."""
+    """The call changes a table, its state or its families: it needs the right to create or to administer the table."""
     return needs(scope_of, *_MADE_BY)
 
 
@@ -132,7 +133,7 @@ def creates(made: Callable[[Sequence[Any]], tuple[bytes, list[bytes]] | None]) -
 
 
 def lists(keeps: Callable[[Guard, Any], Any]) -> Requirement:
-    """For everybody, without what he may not know of: `keeps` makes that of the answer."""
+    """Everybody may make the call. `keeps` takes out of the answer what the user may not know of."""
 
     def requirement(guard: Guard, call: Call) -> Call:
         @switches

@@ -127,7 +127,8 @@ class Relay:
         return answer
 
     def refuse(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
-        """Of a call that was passed on: NOT_MINE when it is known that another server has the row. Does not switch."""
+        """The answer to a call that was passed on: NOT_MINE when it is known that another server has the row, else
+        None. Does not switch."""
         found = self._located(method.name, values)
         return None if found is None or found[2].owner == self._mine else NOT_MINE
 
@@ -230,7 +231,7 @@ def _answer(socket: Socket) -> bytes:
 
 
 def bid_farewell(stream: Stream) -> None:
-    """To another gateway, whose connection is idle: what it has just sent is not begun. Does not switch."""
+    """Tells another gateway, whose connection is idle, that what it has just sent is not begun. Does not switch."""
     with suppress(OSError):
         stream.settimeout(0.0)
         stream.sendall(U32.pack(len(NOT_MINE)) + NOT_MINE)

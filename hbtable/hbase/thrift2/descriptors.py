@@ -58,7 +58,7 @@ def _attribute_count(given: TColumnFamilyDescriptor) -> int:
 
 
 def checked_family(table: str, given: TColumnFamilyDescriptor) -> FamilySchema:
-    """One that is added to a table, or changed."""
+    """Checks a family that is added to a table, or changed."""
     check_counts(table, 1, (_attribute_count(given),))
     return family_schema(given)
 

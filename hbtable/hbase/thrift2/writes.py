@@ -116,7 +116,7 @@ class Thrift2WriteCalls:
 
     @switches
     def deleteMultiple(self, table: bytes, deletes: Sequence[TDelete]) -> list[TDelete]:
-        """Those that failed: none, or the call fails."""
+        """The deletes that failed: always none, for otherwise the call fails."""
         families = self._families_of(table)
         rows = with_pauses(deletes, self._pause, _ROWS_BETWEEN_PAUSES)
         mutations = [delete_mutation(delete, families, self._pause) for delete in rows]

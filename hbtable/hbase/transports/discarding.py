@@ -12,8 +12,8 @@ _AT_MOST_SECONDS: Final = 10.0
 
 @switches
 def discard(stream: Stream, context: ConnectionContext) -> None:
-    """Until it leaves or is silent, for a while. Closing with unread bytes would reset the connection, and it would
-    never see what it was told."""
+    """Throws away what a client sends, for a while, until it leaves or is silent. Closing with unread bytes would reset
+    the connection, and the client would never see what it was told."""
     clock = context.clock
     until = clock() + _AT_MOST_SECONDS
     try:

@@ -1,8 +1,8 @@
 """Thrift over HTTP: each POST is a message, and its answer is the response (Thrift's THttpClient, HBase's TServlet).
 
-To the connection this is a stream of framed messages: what it reads are bodies behind their lengths, and what it sends,
-a length and a message, goes out as a response of that length. The parser is h11: who may send what when, bodies in
-chunks, connections that stay, and the "100 Continue" that some clients wait for.
+To the connection this is a stream of framed messages. It reads each body behind its length. It sends a length and a
+message, which go out as a response of that length. The parser is h11: who may send what when, bodies in chunks,
+connections that stay, and the "100 Continue" that some clients wait for.
 
 What is no call is answered here: another method, a body that is empty or too long, a request that is none.
 """

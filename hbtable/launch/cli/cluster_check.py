@@ -119,7 +119,8 @@ def fence_in_overlay(runtime: Runtime, overlay: OverlayFileSystem) -> list[str]:
 
 @switches
 def copy_lock_service(store: LockStore, overlay: OverlayFileSystem) -> None:
-    """As one machine's lock service in the overlay, so that a start on it can be tried. What is damaged is left out."""
+    """Copies the lock service's files into the overlay, as those of one machine, so that a start on it can be tried.
+    Damaged files are left out."""
     files = DurableFiles(overlay)
     for path in store.paths():
         try:

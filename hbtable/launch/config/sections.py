@@ -40,7 +40,7 @@ class ServerOptions:
     /slow are for users."""
 
     def overridden(self, data: str | None, host: str | None, port: int | None) -> "ServerOptions":
-        """With what the command line said; None: nothing."""
+        """The options with what the command line said; None: it said nothing."""
         return ServerOptions(data or self.data, host or self.host, self.port if port is None else port, self.http_port)
 
     def folder(self, environment: Mapping[str, str]) -> str:
@@ -93,8 +93,8 @@ def read_configuration(
 
 
 def within_memory(configuration: Configuration, sections: Collection[str]) -> Configuration:
-    """With defaults that fit into the memory there is. InvalidConfiguration when a limit was set, and what was set
-    beside it does not fit."""
+    """The configuration with defaults that fit into the memory there is. InvalidConfiguration when a limit was set, and
+    what was set beside it does not fit."""
     memory = configuration.options("memory", MemoryOptions)
     limit_bytes = memory.limit(of_machine())
     fitting = configuration.with_defaults(shrunk(limit_bytes, configuration.value, sections))

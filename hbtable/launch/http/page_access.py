@@ -93,7 +93,7 @@ class PageAccess:
 
 
 def page_access(security: GatewaySecurity, administers: Callable[[User], bool]) -> PageAccess | None:
-    """As `security` asks clients who they are; None: it does not."""
+    """Asks clients of the pages who they are, as `security` asks; None: it does not ask."""
     if security.verifier is None:
         return None
     return PageAccess(security.verifier, administers, security.auth.plain_text, security.denied)

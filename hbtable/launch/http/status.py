@@ -92,7 +92,7 @@ class ProcessStatus:
         return [*reasons, *clock, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
-        """Not ready from now on."""
+        """/readyz says from now on that the process is not ready."""
         self._draining = True
 
     def pages(self, host: str) -> str:

@@ -1,8 +1,8 @@
-"""Keeps a cluster's nodes of ZooKeeper for those alone who know its digest, also the ones that others made without it.
+"""Protects all nodes of a cluster in ZooKeeper by its digest, also nodes that were made without it.
 
-A node has the ACL that its maker gave it. So what was there before the cluster had a digest, and what roles make that
-were not given it yet, is everybody's until somebody finds it: the acting master looks when it begins to act, and then
-every ten minutes.
+A node has the ACL that its maker gave it. So two kinds of nodes are open to everybody at first: those from before the
+cluster had a digest, and those made by roles that do not know the digest yet. The acting master protects them, when it
+begins to act and then every ten minutes.
 """
 
 import logging

@@ -117,7 +117,7 @@ class RoleEnvironment:
         self.session.close()
 
     def transport(self, local: LocalTransport) -> RpcTransport:
-        """To all roles of the cluster; to those in `local` without a connection."""
+        """The transport to all roles of the cluster. Those in `local` are called without a connection."""
         options = self._configuration.options("rpc", RpcOptions)
         servers, master = self.addresses.server, self.addresses.master
         return RpcTransport(self._runtime, servers, master, options, local, key=self._key)
@@ -136,7 +136,7 @@ class RoleEnvironment:
     def watch_memory(
         self, registry: Registry, budgets: Sequence[MemoryBudget], cache: BlockCache | None = None
     ) -> MemoryWatch:
-        """It runs. `budgets`: of all ports of the process."""
+        """The watch of the memory, which runs. `budgets`: of all ports of the process."""
         limit_bytes = self._configuration.options("memory", MemoryOptions).limit(of_machine())
         watch = MemoryWatch(self._runtime, registry, limit_bytes, budgets, cache)
         watch.start()

@@ -24,15 +24,15 @@ class SessionRecord(NamedTuple):
 
 
 def hand_over(environ: Mapping[str, str], hosts: str, credentials: Credentials) -> None:
-    """In the role, right after it opened its session. Nothing happens when it is not supervised."""
+    """Called in the role, right after it opened its session. Nothing happens when it is not supervised."""
     if descriptor := environ.get(VARIABLE):
         content = {"hosts": hosts, "session": credentials.session, "password": credentials.password.hex()}
         os.write(int(descriptor), json.dumps(content).encode() + b"\n")
 
 
 def take_over(descriptor: int) -> SessionRecord | None:
-    """In the supervisor, after the role ended: once. `descriptor`: the other end, which does not block. None when the
-    role never opened a session."""
+    """Called once in the supervisor, after the role ended. `descriptor`: the other end, which does not block. None when
+    the role never opened a session."""
     try:
         lines = os.read(descriptor, 1 << 16).splitlines()
     except BlockingIOError:

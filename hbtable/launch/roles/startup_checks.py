@@ -101,7 +101,7 @@ def _ask(host: str, port: int) -> bytes | str:
 
 @switches
 def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
-    """That files can be written, read and deleted there. Unavailable with the file system's reason."""
+    """Checks that files can be written, read and deleted there. Unavailable with the file system's reason."""
     try:
         probe(runtime, fs)
     except HbtableError as error:

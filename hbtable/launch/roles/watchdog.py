@@ -5,12 +5,12 @@ stop as well, or whoever starts the role again would find its ports taken. A los
 thread that is not the hub's: a hub that hangs in a native call must not keep a process alive that others have declared
 dead (paper, section 5.2: a tablet server stops serving when it loses its lock).
 
-A hub that hangs for long ends the process as well: the lease has a thread of its own and would be kept for ever, and
-what this process holds, tablets or the master's lock, would never come to anybody else (Accumulo's ZombieTServer).
+A hub that hangs for long ends the process as well. The lease has a thread of its own and would be kept for ever; then
+nobody else would ever get the tablets, or the master's lock, of this process (Accumulo's ZombieTServer).
 
-A process that was asked to stop while the lock service is away ends after a while as well: it can give nothing up in
-order, and each of its steps would wait for its own time, minutes when the file system is away, too. Its log makes the
-end safe.
+A process that was asked to stop while the lock service is away ends after a while as well. It can give nothing up in
+order, and each of its steps would wait until its own time is up: minutes, if the file system is away, too. Its log
+makes the end safe.
 """
 
 import faulthandler
@@ -66,7 +66,7 @@ class Watchdog:
         self._released = threading.Event()
 
     def handle_signals(self, reload: Callable[[], object] | None = None) -> None:
-        """Those that ask a process to stop, or, with `reload`, to read its files again."""
+        """Handles the signals that ask a process to stop or, with `reload`, to read its files again."""
         on_stop_signals(self.ask_to_stop, reload)
 
     def watch_supervisor(self, environ: Mapping[str, str]) -> None:
@@ -86,7 +86,7 @@ class Watchdog:
 
     @switches
     def wait(self) -> None:
-        """Until somebody asks to stop."""
+        """Returns when somebody asks to stop."""
         self._stop_asked.wait()
 
     def watch(self, session: Session) -> None:

@@ -74,7 +74,7 @@ class HandedConnections:
 
     @switches
     def connect_relayed(self, address: str, timeout_seconds: float) -> Socket:
-        """To the gateway of the process at an address_of(). Unavailable."""
+        """Connects to the gateway of the process at an address_of(). Unavailable."""
         host, _, port = address.rpartition(":")
         return self._connect(host, int(port), timeout_seconds, RELAYED)
 

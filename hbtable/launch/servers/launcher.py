@@ -201,7 +201,7 @@ class Launcher:
 
     @switches
     def wait(self) -> None:
-        """Until a signal asks to stop, or the folder or the master's lock is lost."""
+        """Returns when a signal asks to stop, or the folder or the master's lock is lost."""
         watch = FolderWatch(self.runtime, _Unwritten(self._folder), self._lock_service, lambda error: self._lost.set())
         while not self._stop_asked.wait(_LOOK_SECONDS) and not self._lost.is_set():
             pass

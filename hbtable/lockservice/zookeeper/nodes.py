@@ -45,7 +45,7 @@ def parents_of(node: str) -> list[str]:
 
 
 def names_of(children: list[str]) -> list[str]:
-    """As the port lists them, ascending."""
+    """The names of the children as the port lists them, ascending."""
     return sorted({child.removesuffix(_FOLDER) for child in children})
 
 

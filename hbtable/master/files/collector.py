@@ -1,15 +1,15 @@
 """Carries the garbage plan out: moves files to the trash (trash.py), drops logs nobody needs (paper, section 6).
 
-Files that no record ever names go by their age: what writes that were cut off left under unfinished/ and probes/, where
-gateways of the past kept their scanners, and markers. Two clocks must say that one is old, the master's and the file
-system's own, for either may be wrong, and the other way round a file that is being written would go.
+Some files are named by no record, and go by their age: what interrupted writes left under unfinished/ and probes/, the
+scanners of gateways that are gone, and markers. Two clocks must say that such a file is old: the master's and the file
+system's own. If one were enough, a wrong clock would delete a file that is being written.
 
 Any error while listing, scanning or asking ends the collection before anything is moved (bug class 5). Logs of dead
 servers are deleted outright: METADATA has named the SSTables that replace them for at least two scans. On a shared file
-system a log is fenced before, and METADATA scanned once more: its server may have been just starting, unknown to the
-lock service yet, and have got tablets since, perhaps from another master. It stops, rather than acknowledge into files
-that are gone, and what it did acknowledge was for tablets whose records name its log by now. The fencing marker
-outlives the log by a day.
+system a log is fenced first, and METADATA is scanned once more. The reason: its server may have been just starting,
+unknown to the lock service, and have got tablets since, perhaps from another master. Such a server stops at the fence,
+and acknowledges nothing into files that are gone. What it acknowledged before was for tablets whose records name its
+log, which the second scan shows. The fencing marker outlives the log by a day.
 """
 
 from collections.abc import Callable
@@ -108,11 +108,11 @@ class CollectionTimes:
         return now >= self._at_seconds or self.replaced_bytes() >= self._at_bytes
 
     def soon(self) -> None:
-        """As soon as everything is served."""
+        """Asks for a collection as soon as everything is served."""
         self._at_seconds = self._runtime.clock_seconds()
 
     def begin(self) -> None:
-        """One begins now."""
+        """Begins a collection now."""
         self._began = self._runtime.clock_seconds()
         self._at_seconds = self._began + self._options.period_seconds
         self._at_bytes = self.replaced_bytes() + self._options.period_bytes

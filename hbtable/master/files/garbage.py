@@ -5,10 +5,10 @@ flight, *then* scan METADATA completely, twice. A file written after the listing
 committed before its server was asked (the scans see it), was in flight (the server named it), or never will be
 committed. Paths are never used again, so garbage stays garbage: even a master that slept after planning does no harm.
 
-Why twice: a scan is not a snapshot. A split moves files between two rows, of which the scan may have passed one before
-and one after, so one scan could miss a file. Every such change brings new tablet ids: a table whose ids differ between
-the scans is left alone until the next time. So is a table with a tablet of an owner that was not asked: a server that
-only seems dead may still commit a file there until a new owner stands in the row.
+Why twice: a scan is not a snapshot. A split moves files from one row to another. A scan may read the one row after the
+split and the other before it, and so miss a file. Every such change brings new tablet ids: a table whose ids differ
+between the scans is left alone until the next time. So is a table with a tablet of an owner that was not asked: a
+server that only seems dead may still commit a file there until a new owner stands in the row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set

@@ -89,7 +89,7 @@ class Decommissions:
 
     @switches
     def unmark(self, server: str) -> None:
-        """It takes tablets again. InvalidRequest when there is no such server."""
+        """The server takes tablets again. InvalidRequest when there is no such server."""
         self._write(server, decommissioned=False, leaving=False)
         log.info("tablet server %s is in service again", server)
 

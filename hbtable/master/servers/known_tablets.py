@@ -16,7 +16,7 @@ _WHOLE_SECONDS: Final = 60.0
 
 @final
 class KnownTablets:
-    """Of one living server. The attributes are as of the last answer."""
+    """The tablets of one living server. The attributes are as of its last answer."""
 
     def __init__(self) -> None:
         self.tablet_ids: frozenset[int] = frozenset()
@@ -35,7 +35,7 @@ class KnownTablets:
 
     @switches
     def ask(self, server: TabletAdmin, table_id: int, now: float) -> None:
-        """Of this table at least, everything is as of the call. Errors of the call."""
+        """Asks the server. What is known of this table, at least, is as of the call. Errors of the call."""
         if self._tells_changes:
             since = self._number if now - self._whole_at < _WHOLE_SECONDS else 0
             try:

@@ -32,7 +32,7 @@ class Recoveries:
         return {name for name in named if name != NO_LOG and name not in living and name not in self._done}
 
     def ready(self, actions: list[Action], living: Collection[str]) -> list[Action]:
-        """Those for tablets of which no log is missing, in the same order. Does not switch."""
+        """The actions for tablets that wait for no log, in the same order. Does not switch."""
         missing = self.missing([action.record for action in actions], living)
         if not missing:
             return actions
@@ -51,6 +51,6 @@ class Recoveries:
             self._done.add(incarnation)
 
     def forget(self, incarnation: str) -> None:
-        """Its folder was deleted. Does not switch."""
+        """Forgets a log whose folder was deleted. Does not switch."""
         self._locks.pop(incarnation, None)
         self._done.discard(incarnation)

@@ -1,9 +1,9 @@
 """Asks every living tablet server which tablets it serves (paper, section 5.2, master startup step 3).
 
-Each answer tells what changed since the one before (known_tablets.py): that is mostly nothing, whatever number of
-tablets a server has, and whoever places the tablets of one table knows of all others as well. Servers of older releases
-tell of every tablet, or of those of the table that was asked for; what else they had in their last answer then counts
-towards how full they are.
+Each answer tells what changed since the one before (known_tablets.py). That is mostly nothing, however many tablets a
+server has, and the master knows the tablets of all tables when it places those of one. Servers of older releases name
+every tablet, or those of the table that was asked for. In the second case the other tablets of their last answer still
+count towards how full they are.
 """
 
 import logging

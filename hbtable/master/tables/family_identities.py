@@ -1,10 +1,10 @@
 """Tells which family of a changed schema is which (paper, section 2: families are created before data is stored under
 them).
 
-A family is its name and the schema version that added it. A schema that somebody hands in says nothing about the
-second: the master does. A family that the table has keeps its identity, however it is changed; one that it does not
-have is a new one, also if there was one of this name before: its cells stand under the version that adds it, so no
-tablet, file or log takes what is left of the old one for it. Pure.
+A family is its name and the schema version that added it. A schema from a client does not say which version that was:
+the master does. A family that the table has keeps its identity, however it is changed. Any other family is new, also if
+there was one of this name before. Its cells stand under the version that adds it, so no tablet, file or log takes
+leftovers of the old family for cells of the new one. Pure.
 """
 
 from dataclasses import replace

@@ -77,8 +77,8 @@ class Namespaces:
     @contextmanager
     @switches
     def kept_for(self, table: bytes) -> Iterator[None]:
-        """That of this table exists, and nobody deletes it meanwhile: a delete that has seen no table of it must not
-        pass one that is just being created. NamespaceNotFound."""
+        """While this is held, the table's namespace exists and nobody deletes it. Otherwise a delete that has seen no
+        table in it could pass a table that is just being created. NamespaceNotFound."""
         name, _ = names.split(table)
         if name in _BUILT_IN:  # never deleted: many tables may be created in it at once
             yield

@@ -131,7 +131,7 @@ class _Choice:
         self._emptiest = Emptiest(counts, snapshot.servers, of_tables)
 
     def server_for(self, record: TabletRecord, refusals: frozenset[str]) -> str:
-        """One at least takes tablets."""
+        """The server for the tablet. At least one server must take tablets."""
         is_suspect = record.tablet_id in self._suspects
         if refusals or is_suspect:
             able = [server for server in self._emptiest.counts if server not in refusals] or self._emptiest.counts

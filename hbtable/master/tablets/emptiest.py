@@ -54,7 +54,7 @@ class Emptiest:
         return min(self._place(server, table_id) for server in servers)[-1]
 
     def give(self, server: str, table_id: int) -> None:
-        """One more of this table."""
+        """Counts one more tablet of this table for the server."""
         self.counts[server] += 1
         self._of_tables[table_id][server] += 1
 

@@ -80,8 +80,8 @@ class FailedLoads:
         return self._failed.get(tablet_id, {}).get(server, _NEVER).reason
 
     def refusals(self, able: Collection[str]) -> dict[int, frozenset[str]]:
-        """By tablet, the servers that have failed it often enough. When that is all of those who are `able` to take
-        tablets, the failures before the last one's are forgotten, so that they are tried again in turn."""
+        """The servers that have failed to load each tablet often enough. If these are all that are `able` to take
+        tablets, all failures but those of the last server are forgotten, so that the others are tried again in turn."""
         found: dict[int, frozenset[str]] = {}
         for tablet_id, failed in self._failed.items():
             tired = [server for server, one in failed.items() if one.times >= TRIES]

@@ -35,8 +35,8 @@ call that changes the table. More: those wait longer; fewer: the servers are ask
 
 
 def to_hand_over(tablets: Sequence[TabletRecord], reports: ServerReports) -> list[TabletRecord]:
-    """Those that a stopping server serves while another one takes tablets. METADATA's are not among them: the servers
-    give them up in an order of their own. Pure."""
+    """The tablets of stopping servers, if another server takes tablets. METADATA's are not among them: the servers give
+    them up in an order of their own. Pure."""
     if not takers(reports.loads):
         return []
     stopping = {name: load.tablet_ids for name, load in reports.loads.items() if load.draining}

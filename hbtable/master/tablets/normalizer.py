@@ -91,7 +91,7 @@ class Normalizer(BackgroundWork):
     # ---------------------------------------------------------------- life
 
     def begin_if_due(self) -> None:
-        """For the master's cycle, when everything is served. Does not switch."""
+        """Begins what is due. Called in the master's cycle, when everything is served. Does not switch."""
         if not self._may_begin():
             return
         everything = self._asked_for_all or self._runtime.clock_seconds() >= self._due

@@ -151,7 +151,7 @@ class _Runs:
         self._now = now
 
     def merges(self, tablets: Sequence[TabletRecord], average: float) -> list[Plan]:
-        """Of the table's tablets; as many stay as its target says."""
+        """The merges of the table's tablets. As many tablets stay as its target says."""
         found: list[Plan] = []
         spare = len(tablets) - max(1, self._rules.target_count)
         for run in self._runs(tablets):

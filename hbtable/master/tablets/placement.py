@@ -174,7 +174,7 @@ class Placement:
 
     @switches
     def owners_record(self, tablet_id: int, reports: ServerReports) -> TabletRecord | None:
-        """As the server has it that serves the tablet; None: nobody says so now."""
+        """The tablet's record as the server has it that serves the tablet; None: no server says that it does."""
         for name, load in reports.loads.items():
             if tablet_id in load.tablet_ids:
                 try:

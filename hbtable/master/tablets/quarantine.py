@@ -67,7 +67,7 @@ class Quarantine:
     # ---------------------------------------------------------------- what happens
 
     def given(self, tablet_id: int, server: str) -> None:
-        """It is about to be asked to load the tablet, perhaps once more."""
+        """The server is about to be asked to load the tablet, perhaps once more."""
         story = self._stories.setdefault(tablet_id, _Story())
         story.server, story.given_at, story.answered, story.held_until = server, self._clock(), False, 0.0
 

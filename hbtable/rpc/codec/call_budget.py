@@ -44,7 +44,7 @@ class CallBudget(NamedTuple):
 
 
 def budget_to_send(budget: RequestBudget | None, wait_seconds: float) -> CallBudget:
-    """Of the request that the caller works on; None: of none."""
+    """The budget of the request that the caller works on; None: it works on none."""
     spent = None if budget is None or not budget.is_used else _as_sent(budget.cost)
     return CallBudget(max(1, int(wait_seconds * 1000)), spent)
 

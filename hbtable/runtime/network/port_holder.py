@@ -9,7 +9,8 @@ _LISTENS: Final = "0A"
 
 
 def holder_of(port: int) -> str:
-    """Such as "process 4711 (python -m hbtable)"; "" where that cannot be told: not Linux, or not our process."""
+    """The process that has the port, such as "process 4711 (python -m hbtable)"; "" where that cannot be told: not on
+    Linux, or of another user."""
     try:
         sockets = {f"socket:[{inode}]" for inode in _listening(port)}
         for process in Path("/proc").iterdir():

@@ -75,7 +75,7 @@ class ServerTls:
         self._context = _context(options)
 
     def reload(self) -> None:
-        """For connections from now on. InvalidConfiguration: nothing was changed."""
+        """Reads the files again, for connections from now on. InvalidConfiguration: nothing was changed."""
         self._context = _context(self._options)
 
     def over(self, carrier: Carrier, first: bytes) -> "TlsStream":

@@ -257,7 +257,8 @@ def _numbers(data: bytes, size: int) -> list[int]:
 
 @final
 class WorkerProcesses:
-    """Those of one kind of work, each kept for the next call. As many at a time as threads call."""
+    """The processes of one kind of work, each kept for the next call. There are as many as threads that call at a
+    time."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes

@@ -30,7 +30,7 @@ def make_output(name: str, stream: TextIO, width: int = 0) -> Output:
 
 
 def plain(value: object) -> object:
-    """For JSON."""
+    """The value for JSON."""
     if isinstance(value, bytes):
         try:
             return value.decode("utf-8")

@@ -53,8 +53,8 @@ def one(name: Value) -> tuple[bytes, bytes]:
 
 
 def named(converter: Value) -> Formatter:
-    """By the name of a method of Bytes, also in the form c(Class).method. An unknown one is an error only when it has
-    something to show, as in HBase: put 't', 'r', 'f:a:b', 'v' never looks at b."""
+    """A converter by the name of a method of Bytes, also in the form c(Class).method. An unknown one is an error only
+    when it has something to show, as in HBase: put 't', 'r', 'f:a:b', 'v' never looks at b."""
     name = text_of(converter, "a formatter").decode("utf-8", "replace")
     if name.startswith("c(") and ")." in name:
         java_class, _, name = name[2:].rpartition(").")

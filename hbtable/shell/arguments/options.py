@@ -96,7 +96,7 @@ def check_attributes(given: Given) -> None:
 
 
 def no_such_constant(kind: str, value: Value, known: Iterable[bytes]) -> ServerError:
-    """In Java's words, with what could be said instead."""
+    """The error in Java's words, with what could be said instead."""
     return ServerError(
         _ILLEGAL,
         f"No enum constant org.apache.hadoop.hbase.{kind}.{shown(value)}",
@@ -105,7 +105,7 @@ def no_such_constant(kind: str, value: Value, known: Iterable[bytes]) -> ServerE
 
 
 def get_options(arguments: list[Value]) -> tuple[AdminRead, Showing]:
-    """From what follows the row in `get`."""
+    """The options in what follows the row in `get`."""
     written = _get_hash(arguments)
     given = {key: value for key, value in written.items() if value is not None}
     showing = _showing(given)

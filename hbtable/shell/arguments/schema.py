@@ -70,7 +70,7 @@ def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> Admin
 
 
 def check_family_name(name: bytes) -> None:
-    """In HBase's words."""
+    """Refuses a name that no family can have, in HBase's words."""
     shown_name = name.decode("utf-8", "replace")
     if not name:
         raise ServerError(_ILLEGAL, "Column Family name can not be empty")

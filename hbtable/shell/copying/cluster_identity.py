@@ -5,7 +5,8 @@ from hbtable.shell.errors import ServerError
 
 
 def cluster_identity(server: ShellConnection) -> frozenset[str]:
-    """Those of the same running cluster have one of these texts in common; empty when the server tells nothing.
+    """Texts by which a running cluster is known: servers of the same one have one of them in common. Empty when the
+    server tells nothing.
 
     A copied data folder has the cluster id of the first one, so the servers of an hbtable cluster are told with it. Of
     HBase there is the id alone; both of its services have the call, in the same form."""

@@ -26,7 +26,7 @@ class CopyPart:
     done: bool = False
 
     def shown(self) -> str:
-        """For people."""
+        """The part, for people."""
         name = self.table.decode("utf-8", "backslashreplace")
         return f"{name} [{_words(self.start)}, {_words(self.stop)})"
 

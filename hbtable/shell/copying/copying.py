@@ -95,7 +95,7 @@ class _Workers:
         return self._pairs[0]
 
     def run(self, parts: Sequence[CopyPart], job: Callable[[CopyPart, CopyPeer, CopyPeer], None]) -> None:
-        """For each part. The first error, when all have ended."""
+        """Does the work for each part. Raises the first error, when all have ended."""
         outcomes([self._threads.submit(self._one, part, job) for part in parts])
 
     def go_on(self) -> None:
@@ -104,7 +104,7 @@ class _Workers:
             raise Cancelled("broken off")
 
     def ask(self, question: Callable[[CopyPeer], T]) -> T:
-        """Of the source."""
+        """Asks the source."""
         return self._with_a_pair("the source", lambda source, _: question(source))
 
     def _one(self, part: CopyPart, job: Callable[[CopyPart, CopyPeer, CopyPeer], None]) -> None:

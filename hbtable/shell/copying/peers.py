@@ -26,10 +26,10 @@ class CopyPeer(Protocol):
         """The names of all namespaces, without hbase, where the system's tables are."""
 
     def schema(self, table: bytes) -> TableSchema | None:
-        """As far as this kind of server tells it. None: there is no such table."""
+        """The table's schema, as far as this kind of server tells it. None: there is no such table."""
 
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
-        """With its namespace, where that is missing."""
+        """Creates the table, with its namespace where that is missing."""
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
         """First row, and the row behind the last one, of each; ascending."""

@@ -47,7 +47,7 @@ class Thrift1Peer:
         return TableSchema(table, {family.name: family for family in families})
 
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
-        """In one region: this service has no call for several, nor for a namespace."""
+        """Creates the table in one region: this service has no call for several, nor for a namespace."""
         families = [
             self._server.hbase_struct(
                 "ColumnDescriptor",

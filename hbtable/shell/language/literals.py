@@ -42,7 +42,7 @@ class Shown(Protocol):
 
 
 def inspect(value: Value) -> str:
-    """As Ruby's inspect."""
+    """The value as Ruby's inspect shows it."""
     if value is None:
         return "nil"
     if value is True or value is False:
@@ -70,7 +70,7 @@ def _float(value: float) -> str:
 
 
 def quoted(value: bytes) -> str:
-    """In double quotes, so that it can be typed again."""
+    """The text in double quotes, so that it can be typed again."""
     try:
         text = value.decode("utf-8")
     except UnicodeDecodeError:

@@ -27,7 +27,7 @@ _CHANGED: Final = {
 
 
 def origin_of(server: ShellConnection, table: bytes, **options: object) -> State:
-    """As the server knows it now. ShellError: there is no such table."""
+    """The origin of the table as the server knows it now. ShellError: there is no such table."""
     try:
         found = server.admin("adminTable", table)
     except ServerError as error:

@@ -73,7 +73,7 @@ class CostLimit:
         return CostExceeded(f"{longer}: ask for fewer rows or columns at a time, or scan instead of reading rows whole")
 
     def seconds_left(self) -> float:
-        """Until nobody waits any more for what is worked out."""
+        """The seconds until nobody waits for the answer any more."""
         deadline = self.budget.deadline
         return inf if deadline is None else deadline - self._clock()
 
@@ -101,14 +101,14 @@ def _nowhere() -> str:
 
 
 def paced_request(environment: Environment) -> tuple[CostLimit, Pacer]:
-    """Of the request that the calling task works on, for a read that may be long."""
+    """The cost of the request that the calling task works on, for a read that may be long."""
     options = environment.options
     cost = CostLimit(options, current_budget() or RequestBudget(), environment.runtime.clock_seconds)
     return cost, Pacer(environment.runtime, options.slice_seconds, cost=cost)
 
 
 def cost_of_page(environment: Environment) -> CostLimit:
-    """Of one page of a scan alone; it is to be told the end()."""
+    """The cost of one page of a scan alone. The caller calls its end()."""
     budget = current_budget()
     mine = RequestBudget() if budget is None else budget.part()
     return CostLimit(environment.options, mine, environment.runtime.clock_seconds)

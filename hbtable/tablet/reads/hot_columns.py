@@ -46,9 +46,9 @@ def skipping_settled(
     take: Take,
     seek: Seek | None = None,
 ) -> Iterator[list[Pair]]:
-    """`pairs`, which `open_pairs` gave up to `stop`, in lists that begin with `size` and grow up to 512, without most
-    of what no read can see, and where `seek` says so without what this one does not ask for. `take` makes the lists
-    (tablet.portions)."""
+    """The `pairs`, which `open_pairs` gave up to `stop`, in lists. The first list has `size` pairs, later ones grow up
+    to 512. Most pairs that no read can see are left out; with `seek` also those that this read does not ask for. `take`
+    makes the lists (tablet.portions)."""
     first = size
     while chunk := take(pairs, size):
         yield chunk

@@ -44,7 +44,8 @@ def newest_write(state: TabletState, row: bytes, family: bytes, qualifier: bytes
 
 
 def _is_older(file: LoadedFile, timestamp: int) -> bool:
-    """Whether all cells and markers in it are: it neither has a newer one, nor masks that of the time."""
+    """Whether all cells and markers in the file are older. Then it has no newer cell, and no marker that masks one of
+    this time."""
     reader = file.reader
     return not isinstance(reader, UnreadableFile) and reader.properties.max_timestamp < timestamp
 

@@ -101,7 +101,8 @@ class _Page:
         self._last_row = b""
 
     def add(self, rows: PlainRows, start: bytes, layout: LocalityGroupLayout) -> bool:
-        """Those from `start` on that still fit. False when the page ends with them, or they are not plain here."""
+        """Adds the rows from `start` on that still fit. False when the page ends with them, or the rows here are not
+        plain."""
         keys, results, behind = rows
         request = self._request
         if not _shows_all(results.families, layout) or len(results.data) > request.spec.max_bytes:

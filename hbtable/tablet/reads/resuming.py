@@ -79,7 +79,7 @@ class Resumption:
         return Seek(column + (INVERT - position.timestamp + 1).to_bytes(8, "big"), stop, markers)
 
     def rest(self, row: bytes, cells: list[Cell]) -> list[Cell]:
-        """Those of the row that were not given out, its `cells` coming in any number of parts."""
+        """The cells of the row that were not given out. `cells` come in any number of parts."""
         _, _, _, column, timestamp, _ = self.position
         if self._is_behind or row != self.position.row:
             return cells

@@ -1,8 +1,8 @@
 """A page of a scan ends in time, whatever it has found: a million deleted or filtered-out cells give pages without rows
 (HBase's heartbeats), each with the row where the next one goes on.
 
-It ends between two rows, so no row is torn, and never before it has dealt with one, so that whoever goes on comes to
-the end, however small the limit is.
+A page ends between two rows, so no row is torn. It deals with one row at least, so a scan comes to its end, however
+small the limit is.
 """
 
 from bisect import bisect_left

@@ -1,8 +1,8 @@
 """Memtables of very many pairs, made before their write goes to the log.
 
-To put 200,000 pairs into the memtable of a tablet takes 80 ms of the processor, in one stretch: when the log has them,
-a reader is to see all or none. So they are put into a memtable of their own before, in turns with other tasks, and what
-is left to do then is to exchange two memtables (Version.with_prepared).
+To put 200,000 pairs into the memtable of a tablet takes 80 ms of the processor, and all of it has to be one stretch: a
+reader sees all pairs of a write or none. So the pairs are put into a memtable of their own before the log has them, in
+turns with other tasks. After that only two memtables are exchanged (Version.with_prepared).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,8 @@ _PART: Final = 1000
 
 @switches
 def prepared_memtable(pairs: Sequence[Pair], sequence: int, pause: Callable[[], None]) -> Memtable | None:
-    """With the pairs, whose keys carry sequences up to `sequence`. *Switches* between parts. None: they are so few that
-    they can be added in one stretch."""
+    """A memtable with the pairs, whose keys carry sequences up to `sequence`. *Switches* between parts. None: they are
+    so few that they can be added in one stretch."""
     if len(pairs) <= ADDED_AT_ONCE:
         return None
     memtable = _filled(pairs, sequence, pause)

@@ -68,8 +68,9 @@ class RowLocks:
 
     @switches
     def acquire_all(self, rows: Iterable[bytes]) -> list[bytes]:
-        """For a plain write of several rows of which some are held: takes all that are held now, until none of `rows`
-        is held by another. What it took is to be given back once the write is in the log's queue."""
+        """Waits for the locks of a plain write of several rows, some of which are held. It waits for the rows that are
+        held now, and begins again when another one of `rows` was taken meanwhile. On return nobody else holds any of
+        them. The caller gives back what it got once the write is in the log's queue."""
         every = frozenset(rows)
         wanted = every & self.held.keys()
         while wanted:

@@ -10,7 +10,7 @@ from hbtable.shell.language.literals import Value
 
 
 def described(context: Context, name: bytes) -> AdminTable:
-    """With its families; ServerError for a user who may not see them."""
+    """The table with its families; ServerError for a user who may not see them."""
     table = existing(context, name)
     if not table.families:
         context.server.hbase("getColumnDescriptors", name)
