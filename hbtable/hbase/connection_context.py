@@ -33,8 +33,8 @@ class ConnectionContext:
     are not sent yet."""
 
     __slots__ = (
-        "_runtime", "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods",
-        "pause", "port", "registry", "relay", "request_gate", "security", "slow", "stall_seconds", "user",
+        "_runtime", "budget", "clock", "draining", "host", "in_flight", "leaving", "log_limiter", "message_bytes",
+        "methods", "pause", "port", "registry", "relay", "request_gate", "security", "slow", "stall_seconds", "user",
         "wall_millis", "wires",
     )  # fmt: skip
 
@@ -70,6 +70,8 @@ class ConnectionContext:
         self.log_limiter = LogLimiter(logging.getLogger("hbtable.hbase"), self.clock)
         self.in_flight = 0
         self.draining = False
+        self.leaving = False
+        """Clients are to go by themselves."""
         self.relay: Relay | None = None
         """Passes calls on to gateways of other processes."""
         self.host = "127.0.0.1"

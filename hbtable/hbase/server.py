@@ -296,6 +296,21 @@ class ThriftGateway:
         self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
 
     @switches
+    def leave(self, notice_seconds: float, leave_seconds: float) -> None:
+        """Lets clients go by themselves: for `notice_seconds` new ones are served as before, then none comes in any
+        more, and on return all have gone, or `leave_seconds` are over. Over HTTP each is asked to close its connection.
+        *Switches.* drain() comes next."""
+        self._context.leaving = True
+        self._runtime.sleep(notice_seconds)
+        if self._listener is not None:
+            self._listener.stop_accepting()
+        deadline = self._runtime.clock_seconds() + leave_seconds
+        while self._clients() and self._runtime.clock_seconds() < deadline:
+            self._runtime.sleep(_DRAIN_STEP_SECONDS)
+        if left := self._clients():
+            _LOG.info("%d clients were still connected after %g s; idle ones are closed now", left, leave_seconds)
+
+    @switches
     def drain(self) -> int:
         """Takes no new clients and no new requests, and waits for those under way. Returns how many were not done in
         time."""

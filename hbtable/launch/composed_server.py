@@ -49,14 +49,22 @@ def compose_server(
     """The role is in `local`, and not started. `lost` ends the process."""
     locator = Locator(session, transport, runtime)
     role = TabletServerRole(runtime, session, fs, Catalog(session, locator, fs), registry, lost, options)
-    suspects = Suspects(runtime, session)
-    client = Client(runtime, session, transport, locator=locator, suspects=suspects)
-    guard = make_guard(runtime, session, client, security)
+    client, guard = compose_client(runtime, session, transport, locator, security)
     if guard is not None:
         role.guard(guard.data)
     local.register_server(role.incarnation, role.service, role.admin)
-    suspects.start()
     return ComposedServer(role, client, guard)
+
+
+@switches
+def compose_client(
+    runtime: Runtime, session: Session, transport: Transport, locator: Locator, security: GatewaySecurity
+) -> tuple[Client, Guard | None]:
+    """The client of a gateway, and what its users may do (make_guard)."""
+    suspects = Suspects(runtime, session)
+    client = Client(runtime, session, transport, locator=locator, suspects=suspects)
+    suspects.start()
+    return client, make_guard(runtime, session, client, security)
 
 
 @switches

@@ -17,6 +17,7 @@ from Hbase_thrift import IOError as HBaseError
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.shell.connection import ShellConnection
 from tests.harness.process_reaper import end_role, process_reaper
+from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, runs
 
 
@@ -28,9 +29,12 @@ class RoleProcess:
         self.errors = errors
         self.release = release
         self.port = 0
-        """Of a tablet server's gateway."""
+        """Of a tablet server's gateway, or one without tablets."""
+        self.http_port = 0
+        """Of the pages, if there are any."""
         self.rpc_port = 0
         self.incarnation = ""
+        self._pages = role == "thrift"
         command = [sys.executable, "-m", "hbtable", role, *arguments]
         with errors.open("a") as file:
             self.process = subprocess.Popen(
@@ -48,7 +52,9 @@ class RoleProcess:
                 self.incarnation = found.group(1)
             if found := re.search(r"other roles on [^:]+:(\d+)", line):
                 self.rpc_port = int(found.group(1))
-            if line.startswith("files "):
+            if found := re.search(r"http://[^:]+:(\d+)/metrics", line):
+                self.http_port = int(found.group(1))
+            if (line.startswith("files ") and not self._pages) or line.startswith("pages "):
                 return self
         raise AssertionError(f"it did not start (exit code {self.process.wait()}): {self.log()[-3000:]}")
 
@@ -132,6 +138,7 @@ class ProcessCluster:
         self.root = root
         self.masters: list[RoleProcess] = []
         self.servers: list[RoleProcess] = []
+        self.gateways: list[RoleProcess] = []
         self._folder = folder
         self.config = folder / "cluster.toml"
         self.config.write_text(
@@ -149,6 +156,12 @@ class ProcessCluster:
 
     def start_server(self, *arguments: str, release: Path | None = None) -> RoleProcess:
         return self._start("tabletserver", self.servers, arguments, release).wait_until_ready()
+
+    def start_gateway(self, *arguments: str) -> RoleProcess:
+        """One without tablets, with pages."""
+        if "--http-port" not in arguments:
+            arguments = (*arguments, "--http-port", str(free_ports(1)))
+        return self._start("thrift", self.gateways, arguments).wait_until_ready()
 
     def start(self, servers: int = 3) -> "ProcessCluster":
         """One master and `servers` tablet servers, all started at once; METADATA is served on return."""
@@ -207,10 +220,11 @@ class ProcessCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for role in (*self.masters, *self.servers):
+        roles = (*self.gateways, *self.masters, *self.servers)
+        for role in roles:
             role.end()
         if error is not None:
-            for role in (*self.masters, *self.servers):
+            for role in roles:
                 lines = role.log().splitlines() if role.errors.exists() else []
                 print(f"--- {role.errors.name}", *lines[-25:], sep="\n")
 

@@ -244,6 +244,8 @@ class HttpStream:
             data = data[_LENGTH.size :]
             headers = [(b"Content-Type", THRIFT), (b"Content-Length", b"%d" % self._unsent)]
             headers += answered(self._proof)
+            if self._context.leaving:
+                headers.append((b"Connection", b"close"))
             head = http.send(h11.Response(status_code=200, headers=headers, reason=b"OK")) or b""
         if data:
             http.send_with_data_passthrough(h11.Data(data=data))  # which goes out as it is: its length was said

@@ -1,5 +1,5 @@
-"""`hbtable master` and `hbtable tabletserver`: the roles of a cluster, each a process in the foreground. And
-`hbtable cluster-key`.
+"""`hbtable master`, `hbtable tabletserver` and `hbtable thrift`: a cluster's roles, each a process in the foreground.
+And `hbtable cluster-key`.
 
 Exit codes: 0 stopped in order; 1 something is in the way, the message says what; 2 misused; 3 the lock was lost, start
 it again (which --supervised does).
@@ -23,7 +23,6 @@ _OPTIONS: Final = (
         "--config", "path", metavar="FILE", required=True, envvar="HBTABLE_CONFIG", help="See conf/cluster.toml."
     ),
     click.option("--host", help="Address to listen on, instead of listen.host."),
-    click.option("--rpc-port", type=click.IntRange(0, 65535), help="Port for the other roles; 0 picks a free one."),
     click.option("--http-port", type=click.IntRange(0, 65535), help="Port of status pages; 0: none."),
     click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help="Overrides one configuration key."),
     click.option("--insecure", is_flag=True, help=INSECURE_HELP),
@@ -42,7 +41,16 @@ def _role_options(command: Command) -> Command:
     return command
 
 
+_RPC_PORT: Final = click.option(
+    "--rpc-port", type=click.IntRange(0, 65535), help="Port for the other roles; 0 picks a free one."
+)
+_THRIFT_PORT: Final = click.option(
+    "--port", type=click.IntRange(0, 65535), help="Thrift port for clients; 0 picks a free one."
+)
+
+
 @click.command()
+@_RPC_PORT
 @_role_options
 @switches
 def master(rpc_port: int | None, **given: Any) -> None:
@@ -51,12 +59,25 @@ def master(rpc_port: int | None, **given: Any) -> None:
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), help="Thrift port for clients; 0 picks a free one.")
+@_THRIFT_PORT
+@_RPC_PORT
 @_role_options
 @switches
 def tabletserver(port: int | None, rpc_port: int | None, **given: Any) -> None:
     """Runs a tablet server of a cluster, with a gateway for HBase clients. SIGTERM drains it."""
     _run("tabletserver", given, thrift_port=port, tabletserver_port=rpc_port)
+
+
+@click.command()
+@_THRIFT_PORT
+@_role_options
+@switches
+def thrift(port: int | None, **given: Any) -> None:
+    """Runs a gateway of a cluster for HBase clients, without tablets: any number of them stand behind a balancer.
+
+    SIGTERM drains it: /readyz says so at once, clients are served until they have gone, for the times of the section
+    gateway."""
+    _run("thrift", given, thrift_port=port)
 
 
 @switches
@@ -86,4 +107,4 @@ def cluster_key(file: str) -> None:
     make_cluster_key(file)
 
 
-COMMANDS: Final = (master, tabletserver, cluster_key)
+COMMANDS: Final = (master, tabletserver, thrift, cluster_key)

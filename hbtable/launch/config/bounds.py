@@ -87,6 +87,8 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("rpc_server", "grace_seconds"): _NONE_IS_FINE,
     ("reachability", "period_seconds"): (0.01, 3600),
     ("reachability", "give_up_seconds"): _NONE_IS_FINE,
+    ("gateway", "notice_seconds"): _NONE_IS_FINE,
+    ("gateway", "leave_seconds"): _NONE_IS_FINE,
 }
 
 

@@ -15,6 +15,7 @@ from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.configuration import Configuration, Defaults, load
 from hbtable.launch.config.example_configuration import example
 from hbtable.launch.config.sections import ROLE_SECTIONS, SERVER_ALONE, within_memory
+from hbtable.launch.roles.leaving import LeavingOptions
 from hbtable.lockservice.zookeeper.nodes import check_root
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.wire import parse_hosts
@@ -102,6 +103,7 @@ CLUSTER_SECTIONS: Final[dict[str, type]] = {
     "rpc": RpcOptions,
     "rpc_server": RpcServerOptions,
     "reachability": ReachabilityOptions,
+    "gateway": LeavingOptions,
     **ROLE_SECTIONS,
 }
 

@@ -77,7 +77,17 @@ ROLE_SECTIONS: Final[dict[str, type]] = {
 SECTIONS: Final[dict[str, type]] = {"server": ServerOptions, "disk": BallastOptions, **ROLE_SECTIONS}
 """Those of the single server."""
 
-CLUSTER_ALONE: Final = ("cluster", "listen", "session", "hdfs", "webhdfs", "rpc", "rpc_server", "reachability")
+CLUSTER_ALONE: Final = (
+    "cluster",
+    "listen",
+    "session",
+    "hdfs",
+    "webhdfs",
+    "rpc",
+    "rpc_server",
+    "reachability",
+    "gateway",
+)
 """Sections that only a cluster's roles have."""
 SERVER_ALONE: Final = ("server", "disk")
 """Sections that only the single server has."""

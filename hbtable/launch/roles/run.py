@@ -13,6 +13,7 @@ from hbtable.launch.process import check_open_files, exit_now, log_to_stderr, pr
 from hbtable.launch.roles.master import MasterProcess
 from hbtable.launch.roles.supervisor import supervise
 from hbtable.launch.roles.tabletserver import TabletServerProcess
+from hbtable.launch.roles.thrift_gateway import ThriftGatewayProcess
 from hbtable.launch.roles.watchdog import LOST, Watchdog
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network.tls import TlsOptions
@@ -20,13 +21,14 @@ from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
-_ROLES: Final[dict[str, type[MasterProcess] | type[TabletServerProcess]]] = {
+_ROLES: Final[dict[str, type[MasterProcess] | type[TabletServerProcess] | type[ThriftGatewayProcess]]] = {
     "master": MasterProcess,
     "tabletserver": TabletServerProcess,
+    "thrift": ThriftGatewayProcess,
 }
 """By the command that runs it."""
 
-_SPOKEN: Final = {"master": "master", "tabletserver": "tablet server"}
+_SPOKEN: Final = {"master": "master", "tabletserver": "tablet server", "thrift": "gateway"}
 """In messages."""
 
 
@@ -35,7 +37,7 @@ def run_supervised(name: str, configuration: Configuration, arguments: list[str]
     log_to_stderr()
     # -P: not whatever is called hbtable in the folder where it was started.
     command = [sys.executable, "-P", "-m", "hbtable"]
-    reloads = name == "tabletserver" and bool(configuration.options("tls", TlsOptions).certificate)
+    reloads = name != "master" and bool(configuration.options("tls", TlsOptions).certificate)
     rest = [one for one in arguments[1:] if one != "--supervised"]
     return supervise([*command, *rest], reloads=reloads, name=_SPOKEN[name])
 

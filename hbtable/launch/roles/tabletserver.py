@@ -8,30 +8,16 @@ that safe. A lost lock ends the process in the middle of whatever it does.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import final
 
-from hbtable.access.options import AuthOptions
-from hbtable.access.store import AccountNode
-from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
-from hbtable.launch.access_warnings import warn_of_access
 from hbtable.launch.composed_server import compose_server, drain
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import tabletserver_options
-from hbtable.launch.http.page_access import page_access
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.role_environment import RoleEnvironment
+from hbtable.launch.roles.role_gateway import RoleGateway
 from hbtable.launch.roles.watchdog import Watchdog
-from hbtable.launch.thrift_gateway import (
-    ask_users,
-    make_thrift_gateway,
-    reload_security,
-    restore_scanners,
-    save_scanners,
-    scanners_file,
-)
 from hbtable.metrics.registry import Registry
 from hbtable.reachability.giving_up import GivingUp
 from hbtable.reachability.observing import Observer
@@ -39,7 +25,6 @@ from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerRole
 
@@ -49,7 +34,6 @@ class TabletServerProcess:
     """A tablet server, its gateway, its session and its ports, in this process. start() once, stop() once."""
 
     role: TabletServerRole
-    gateway: ThriftGateway
 
     def __init__(
         self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, watchdog: Watchdog
@@ -58,19 +42,16 @@ class TabletServerProcess:
         self._configuration = configuration
         self._listen = listen
         self._watchdog = watchdog
-        self._security = GatewaySecurity(
-            configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
-        )
         self._environment = RoleEnvironment(runtime, configuration, listen, watchdog)
+        self._gateway = RoleGateway(runtime, configuration, listen, self._environment)
         self._rpc: RpcServer
         self._address = ""
-        self._scanners = ""
         self._status: ProcessStatus
 
     @property
     def reload(self) -> Callable[[], None] | None:
         """The effect of SIGHUP; None: it stops the process."""
-        return partial(reload_security, self._security) if self._security.has_files else None
+        return self._gateway.reload
 
     @switches
     def start(self) -> None:
@@ -86,28 +67,11 @@ class TabletServerProcess:
         transport = environment.transport(local)
         options, lost = tabletserver_options(self._configuration), self._watchdog.lost
         self.role, client, guard = compose_server(
-            runtime, session, environment.fs, transport, local, registry, lost, options, self._security
+            runtime, session, environment.fs, transport, local, registry, lost, options, self._gateway.security
         )
         role = self.role
         self._rpc, self._address = environment.serve_roles(local, self._listen.tabletserver_port)
-        announced = self._listen.announced()
-        users = AccountNode(session, runtime.clock_seconds)
-        warn_of_access(self._configuration.options("tls", TlsOptions), self._security.auth, users)
-        ask_users(runtime, self._security, users)
-        self.gateway = make_thrift_gateway(
-            runtime,
-            client,
-            transport,
-            session,
-            registry,
-            self._listen.host,
-            self._listen.thrift_port,
-            self._configuration.options("thrift", ThriftGatewayOptions),
-            environment.cluster_id,
-            lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.gateway.port),
-            self._security,
-            guard,
-        )
+        self._gateway.compose(transport, registry, client, guard)
         reachability = self._configuration.options("reachability", ReachabilityOptions)
         self._observer = Observer(runtime, session, transport, role.incarnation, reachability, registry)
         self._giving_up = GivingUp(
@@ -123,19 +87,17 @@ class TabletServerProcess:
         self._status = ProcessStatus(
             runtime, registry, session, clock=role.shared.wall.refused_jump, unreachable=self._unreachable
         )
-        self._memory = environment.watch_memory(registry, [self.gateway.budget, self._rpc.budget], role.cache)
-        self._open_ports(announced)
+        budgets = [self._gateway.server.budget, self._rpc.budget]
+        self._memory = environment.watch_memory(registry, budgets, role.cache)
+        self._open_ports()
 
     @switches
-    def _open_ports(self, announced: str) -> None:
-        self.gateway.start(announced)
-        # After the port is known: a scanner goes on only where its client looks for it.
-        self._scanners = scanners_file(f"{announced}-{self.gateway.port}")
-        restore_scanners(self.gateway, self._environment.fs, self._scanners)
-        self.role.start(self._address, f"{announced}:{self.gateway.port}")
-        slow, damage = self.gateway.slow.newest_first, self.role.damage
-        access = page_access(self._security, self.gateway.administers)
-        self._status.open(self._listen.host, self._listen.http_port, slow, damage, access)
+    def _open_ports(self) -> None:
+        gateway = self._gateway
+        gateway.open()
+        self.role.start(self._address, gateway.address)
+        slow, damage = gateway.server.slow.newest_first, self.role.damage
+        self._status.open(self._listen.host, self._listen.http_port, slow, damage, gateway.page_access())
         self._observer.start()
         self._giving_up.start()
 
@@ -150,9 +112,9 @@ class TabletServerProcess:
     def stop(self) -> None:
         """Drains: the tablets move to other servers, every request under way is answered."""
         self._status.drain()
-        drain(self.role, self.gateway)
-        save_scanners(self.gateway, self._environment.fs, self._scanners)
-        self.gateway.close()
+        drain(self.role, self._gateway.server)
+        self._gateway.save_scanners()
+        self._gateway.close()
         self._rpc.close()
         self._memory.stop()
         # The server file goes before the lock, so nobody expires this server. The watchdog watches until the end of the
@@ -165,7 +127,7 @@ class TabletServerProcess:
 
     def banner(self) -> str:
         """The line that is printed when it serves."""
-        host = self._listen.announced()
-        who = f"tablet server {self.role.incarnation}: HBase Thrift1 on {host}:{self.gateway.port}"
+        who = f"tablet server {self.role.incarnation}: HBase Thrift1 on {self._gateway.address}"
         who += f", other roles on {self._address}"
-        return self._environment.banner(who, self._status.pages(host), self.role.cache.capacity_bytes)
+        pages = self._status.pages(self._listen.announced())
+        return self._environment.banner(who, pages, self.role.cache.capacity_bytes)
