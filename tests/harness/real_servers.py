@@ -64,8 +64,8 @@ def _is_free(port: int) -> bool:
     return True
 
 
-class _Place:
-    """The pid files of one starter."""
+class ServerPlace:
+    """The processes of one starter, by the names of their pid files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -89,12 +89,15 @@ class _Place:
         else:
             start_again()
 
+    def runs(self, name: str) -> bool:
+        return runs(self._pid(name))
+
     def _pid(self, name: str) -> int:
         return int((self.folder / f"{name}.pid").read_text())
 
 
-def _run(*command: str, **more: str) -> str:
-    """`more`: variables of its environment."""
+def run_starter(*command: str, **more: str) -> str:
+    """What one of compat-tests/servers prints. `more`: variables of its environment."""
     done = subprocess.run(
         [str(SERVERS / command[0]), *command[1:]],
         capture_output=True,
@@ -115,7 +118,7 @@ class HdfsServers:
         self.http_port = port + 1
         self.datanodes = datanodes
         self.host = "localhost"
-        self._place = _Place(folder)
+        self.place = ServerPlace(folder)
         self._health = HdfsHealth(port, datanodes)
 
     def webhdfs(self, folder: str) -> str:
@@ -126,13 +129,13 @@ class HdfsServers:
         return f"hdfs://{self.host}:{self.port}{folder}"
 
     def kill_datanode(self, number: int) -> None:
-        self._place.kill(f"datanode{number}")
+        self.place.kill(f"datanode{number}")
 
     def freeze_datanode(self, number: int) -> None:
-        self._place.freeze(f"datanode{number}")
+        self.place.freeze(f"datanode{number}")
 
     def thaw_datanode(self, number: int) -> None:
-        self._place.thaw(f"datanode{number}")
+        self.place.thaw(f"datanode{number}")
 
     def restart_datanode(self, number: int) -> None:
         """After kill_datanode, with its data; returns when it has registered with the NameNode and hears of it. (The
@@ -157,10 +160,10 @@ class HdfsServers:
     def put_right(self) -> None:
         """What a test that failed left frozen, killed or in safe mode; and what one that succeeded has just put right
         is known to every server on return."""
-        self._place.put_right("namenode", self.restart_namenode)
+        self.place.put_right("namenode", self.restart_namenode)
         eventually(self._health.namenode_answers, 2 * SOON_SECONDS, "the NameNode's answers")
         for number in range(1, self.datanodes + 1):
-            self._place.put_right(f"datanode{number}", partial(self.restart_datanode, number))
+            self.place.put_right(f"datanode{number}", partial(self.restart_datanode, number))
         if not self._health.is_writable():
             self.safe_mode(False)
             self.wait_until_writable()
@@ -171,11 +174,11 @@ class HdfsServers:
         eventually(self._health.all_answer, 2 * SOON_SECONDS, "every DataNode alive, and known to be")
 
     def _start_datanode(self, number: int) -> None:
-        _run("real-hdfs", "datanode", str(self.port), str(number), HDFS_NOTICES_LATE=self._notices_late)
+        run_starter("real-hdfs", "datanode", str(self.port), str(number), HDFS_NOTICES_LATE=self._notices_late)
 
     def safe_mode(self, on: bool) -> None:
         """While it is on, files can be read and not written."""
-        _run("real-hdfs", "admin", str(self.port), "-safemode", "enter" if on else "leave")
+        run_starter("real-hdfs", "admin", str(self.port), "-safemode", "enter" if on else "leave")
 
     def wait_until_writable(self) -> None:
         """The NameNode is out of safe mode on return."""
@@ -200,17 +203,17 @@ class HdfsServers:
         return [(node["xferPort"] - self.port) // 10 for node in blocks["lastLocatedBlock"]["locations"]]
 
     def kill_namenode(self) -> None:
-        self._place.kill("namenode")
+        self.place.kill("namenode")
 
     def freeze_namenode(self) -> None:
-        self._place.freeze("namenode")
+        self.place.freeze("namenode")
 
     def thaw_namenode(self) -> None:
-        self._place.thaw("namenode")
+        self.place.thaw("namenode")
 
     def restart_namenode(self) -> None:
         """After kill_namenode; it may be in safe mode for a while."""
-        _run("real-hdfs", "namenode", str(self.port))
+        run_starter("real-hdfs", "namenode", str(self.port))
 
 
 class ZooKeeperServer:
@@ -219,7 +222,7 @@ class ZooKeeperServer:
     def __init__(self, port: int, folder: Path) -> None:
         self.port = port
         self.address = f"127.0.0.1:{port}"
-        self._place = _Place(folder)
+        self._place = ServerPlace(folder)
 
     def stop(self) -> None:
         """kill -9: clients see their connection end, and refused ones after that."""
@@ -227,7 +230,7 @@ class ZooKeeperServer:
 
     def start(self) -> None:
         """After stop(), with its data. Sessions go on if they come back within their timeout, counted from here."""
-        _run("real-zookeeper", "again", str(self.port))
+        run_starter("real-zookeeper", "again", str(self.port))
 
     def put_right(self) -> None:
         """Whatever a test that failed left."""
@@ -246,8 +249,8 @@ def running_hdfs(datanodes: int = 3, notices_late: bool = False) -> Iterator[Hdf
     """A fresh one; its processes are ended and its files deleted at the end. `notices_late`: as HDFS's own defaults
     have it, a frozen DataNode is written to for half a minute."""
     port = free_ports(10 * datanodes + 3)
-    with _ended("real-hdfs", port) as folder:
-        _run("real-hdfs", "start", str(port), str(datanodes), HDFS_NOTICES_LATE="1" if notices_late else "")
+    with until_ended("real-hdfs", port) as folder:
+        run_starter("real-hdfs", "start", str(port), str(datanodes), HDFS_NOTICES_LATE="1" if notices_late else "")
         yield HdfsServers(port, datanodes, folder, notices_late)
 
 
@@ -256,8 +259,8 @@ def running_kerberized_hdfs(realm: Path, protection: str) -> Iterator[HdfsServer
     """A NameNode and a DataNode that ask for tickets of Kerberos and for block tokens. `realm` has krb5.conf, and
     hdfs.keytab with hdfs/localhost and HTTP/localhost; `protection`: authentication, integrity or privacy."""
     port = free_ports(13)
-    with _ended("real-hdfs", port) as folder:
-        _run("real-hdfs", "start", str(port), "1", HDFS_KERBEROS=str(realm), HDFS_PROTECTION=protection)
+    with until_ended("real-hdfs", port) as folder:
+        run_starter("real-hdfs", "start", str(port), "1", HDFS_KERBEROS=str(realm), HDFS_PROTECTION=protection)
         yield HdfsServers(port, 1, folder)
 
 
@@ -265,13 +268,13 @@ def running_kerberized_hdfs(realm: Path, protection: str) -> Iterator[HdfsServer
 def running_zookeeper() -> Iterator[ZooKeeperServer]:
     """A fresh one; its process is ended and its files deleted at the end."""
     port = free_ports(1)
-    with _ended("real-zookeeper", port) as folder:
-        _run("real-zookeeper", "start", str(port))
+    with until_ended("real-zookeeper", port) as folder:
+        run_starter("real-zookeeper", "start", str(port))
         yield ZooKeeperServer(port, folder)
 
 
 @contextmanager
-def _ended(starter: str, port: int) -> Iterator[Path]:
+def until_ended(starter: str, port: int) -> Iterator[Path]:
     """The folder of what a starter starts. Servers and folder are gone at the end, and also when this process is killed
     in between."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -281,6 +284,6 @@ def _ended(starter: str, port: int) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        _run(starter, "stop", str(port))
+        run_starter(starter, "stop", str(port))
         shutil.rmtree(folder, ignore_errors=True)
         process_reaper().remove(folder.name)

@@ -7,14 +7,12 @@ comes is caught by `guarded`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol, TypeVar, final
+from typing import Any, Protocol, TypeVar, final
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.switches import switches
 
 T = TypeVar("T")
-
-_NAMESERVICE: Final = "hbtable"
 
 
 class NativeStatus(Protocol):
@@ -56,29 +54,22 @@ class NativeClient(Protocol):
     def mkdirs(self, path: str) -> None: ...
     def rename(self, source: str, target: str, overwrite: bool) -> None: ...
     def delete(self, path: str, recursive: bool) -> bool: ...
+    def set_times(self, path: str, modified_millis: int, accessed_millis: int) -> None:
+        """Of a file or a folder. Always an edit of the NameNode's journal."""
 
 
-def connect(namenodes: str, settings: Mapping[str, str]) -> NativeClient:
-    """Nothing is sent before the first call. `namenodes`: host:port, several joined by commas for a pair of NameNodes,
-    or a nameservice of the hdfs-site.xml in $HADOOP_CONF_DIR. `settings`: Hadoop's client settings by name.
+def connect(namenode: str, settings: Mapping[str, str]) -> NativeClient:
+    """Nothing is sent before the first call. `namenode`: host:port. `settings`: Hadoop's client settings by name.
     InvalidConfiguration when hdfs-native is not installed."""
     try:
         import hdfs_native
     except ImportError as error:
         raise InvalidConfiguration(
-            f"the address hdfs://{namenodes} needs the hdfs-native package: pip install 'hbtable[native]', "
+            f"the address hdfs://{namenode} needs the hdfs-native package: pip install 'hbtable[native]', "
             "or use webhdfs://HOST:PORT"
         ) from error
-    hosts = namenodes.split(",")
-    own = dict(settings)
-    service = namenodes
-    if len(hosts) > 1:
-        service = _NAMESERVICE
-        names = [f"nn{number}" for number in range(len(hosts))]
-        own[f"dfs.ha.namenodes.{service}"] = ",".join(names)
-        own |= {f"dfs.namenode.rpc-address.{service}.{name}": host for name, host in zip(names, hosts, strict=True)}
     # .inner: see the first lines.
-    return _Connection(hdfs_native.Client(f"hdfs://{service}", own).inner, hdfs_native.WriteOptions)
+    return _Connection(hdfs_native.Client(f"hdfs://{namenode}", dict(settings)).inner, hdfs_native.WriteOptions)
 
 
 @final
@@ -94,6 +85,7 @@ class _Connection:
         self.recover_lease: Callable[[str], bool] = raw.recover_lease
         self.rename: Callable[[str, str, bool], None] = raw.rename
         self.delete: Callable[[str, bool], bool] = raw.delete
+        self.set_times: Callable[[str, int, int], None] = raw.set_times
 
     def create(self, path: str, replication: int) -> NativeWriter:
         options = self._write_options(replication=replication, overwrite=False, create_parent=True)

@@ -37,6 +37,7 @@ _NOT_NOW: Final = (
     "ServerTooBusyException",
     "RecoveryInProgressException",
 )
+_AWAY: Final = ("StandbyException", "SafeModeException", "RetriableException", "RPC listener disconnected")
 _FORBIDDEN: Final = "AccessControlException"
 _NO_FILE: Final = ("ParentNotDirectoryException", "PathIsNotEmptyDirectoryException")
 _THROUGH_A_FILE: Final = "(is not a directory)"
@@ -55,6 +56,13 @@ def message(error: BaseException) -> str:
     if remote is None:
         return _TRACE.sub("", text) or type(error).__name__
     return f"{remote[1].rpartition('.')[2]}: {_TRACE.sub('', remote[2])}"
+
+
+def is_away(error: BaseException) -> bool:
+    """No NameNode answered, or one that is not active, or not yet of any use: another one may be."""
+    if isinstance(error, (FileNotFoundError, FileExistsError)):
+        return False
+    return isinstance(error, OSError) or any(word in str(error) for word in _AWAY)
 
 
 def missing_parent(error: BaseException) -> bool:

@@ -19,10 +19,11 @@ from typing import Final, TypeVar, final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
 from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
-from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, connect, guarded, put_whole
+from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, guarded, put_whole
 from hbtable.fs.hdfs.errors import NotAllowed, is_a_folder, message, missing_parent, translated
 from hbtable.fs.hdfs.files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs.first_answer import FirstAnswer
+from hbtable.fs.hdfs.namenodes import open_client
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
 from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, Copies, FileStatus, PutHints, RandomReadFile
@@ -65,10 +66,12 @@ class HdfsNativeFileSystem:
         Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
         self.runtime = runtime
         self.options = options or HdfsNativeOptions()
-        self.client = client or connect(namenodes, self.options.settings())
+        self._root = f"/{root.strip('/')}".rstrip("/")
+        self.client = client or open_client(
+            namenodes, self.options.settings(), self._root or "/", runtime.clock_seconds, runtime.wall_millis
+        )
         self.completing: dict[str, Event] = {}
         """Closed files that are not complete yet."""
-        self._root = f"/{root.strip('/')}".rstrip("/")
         answers = calls or ThreadCalls(runtime)
         self._calls = FirstAnswer(answers) if self.options.sign_in == "simple" else answers
         self.threads = WriterThreads(self._calls)

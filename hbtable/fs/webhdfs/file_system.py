@@ -61,7 +61,8 @@ class WebHdfsFileSystem:
         self._runtime = runtime
         self._root = f"/{root.strip('/')}".rstrip("/")
         calls = calls or ThreadCalls(runtime)
-        self._namenodes = NameNodes(runtime, calls, http, tuple(hosts), self.options, _identity(self.options))
+        identity = _identity(self.options)
+        self._namenodes = NameNodes(runtime, calls, http, tuple(hosts), self.options, identity, self._root or "/")
         self._datanodes = DataNodes(runtime.clock_seconds, self._live_nodes_page)
         self._puts = WholeFilePuts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
         self._reads = RangeReads(calls, http, self._namenodes, self._datanodes, self.options)

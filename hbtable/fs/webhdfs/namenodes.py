@@ -3,6 +3,11 @@
 The rule for repeating: a request that no server can have acted on (NotSent, standby, starting, safe mode) goes to the
 next address, whatever it asks. One whose answer was lost is repeated only if the caller says that doing it twice does
 no harm, and the caller then hears that it was (`repeated`): a rename's "source not found" may be its own doing.
+
+The rule for believing, where there are several: a NameNode that was deposed, and was frozen meanwhile, answers
+questions until it tries an edit, and knows nothing that was made since. So one has to make an edit, of the root
+folder's time, before its first answer is believed, and after an answer that something is not there
+(fs/hdfs/namenodes.py says more).
 """
 
 from typing import Final, NamedTuple, final
@@ -11,12 +16,14 @@ from hbtable.errors import Stalled, Unavailable
 from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.fs.webhdfs.requests import (
+    OK,
     HadoopError,
     Http,
     NoAnswer,
     NotSent,
     WebHdfsRequest,
     WebHdfsResponse,
+    boolean_of,
     remote_error,
     target_of,
 )
@@ -32,6 +39,8 @@ _LONGEST_PAUSE_SECONDS: Final = 1.0
 _ASK_ANOTHER: Final = frozenset(("StandbyException",))
 _ASK_LATER: Final = frozenset(("RetriableException", "SafeModeException", "NotReplicatedYetException"))
 _BUSY: Final = (502, 503, 504)
+_NOT_FOUND: Final = 404
+_LISTS: Final = "?op=LISTSTATUS"
 
 
 class NameNodeAnswer(NamedTuple):
@@ -50,7 +59,7 @@ def not_now(error: HadoopError) -> bool:
 @final
 class NameNodes:
     """Asks the active NameNode. Remembers which address answered last. `identity` are the parameters that say
-    who asks."""
+    who asks. `root`: the folder whose time one of several has to change; "": any that answers is believed."""
 
     def __init__(
         self,
@@ -60,6 +69,7 @@ class NameNodes:
         hosts: tuple[str, ...],
         options: WebHdfsOptions,
         identity: dict[str, str],
+        root: str = "",
     ) -> None:
         self._runtime = runtime
         self._calls = calls
@@ -67,6 +77,9 @@ class NameNodes:
         self._hosts = hosts
         self._options = options
         self._identity = identity
+        self._root = root if len(hosts) > 1 else ""
+        self._active = ""
+        """The address that made the last edit."""
         self._current = 0
 
     @switches
@@ -85,7 +98,7 @@ class NameNodes:
         asked = 0
         while True:
             host = self._hosts[self._current % len(self._hosts)]
-            answered, why = self._once(method, host, target)
+            answered, why = self._believed(method, host, target)
             if isinstance(answered, WebHdfsResponse):
                 error = remote_error(answered)
                 if error is None or not (not_now(error) or error.status in _BUSY):
@@ -107,6 +120,40 @@ class NameNodes:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     @switches
+    def _believed(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:
+        """As _once. An answer of one of several NameNodes only if it is active."""
+        if self._root and self._active != host:
+            refusal, why = self._edit(host)
+            if refusal is not None:
+                return refusal, why
+            self._active = host
+        answered, why = self._once(method, host, target)
+        if self._root and method == "GET" and self._active != host:
+            return True, f"another NameNode than {host} is active since it was asked"
+        if self._root and isinstance(answered, WebHdfsResponse) and _denies(target, answered):
+            refusal, reason = self._edit(host)
+            if refusal is not None:
+                self._active = ""
+                return True, f"{host} was active before, and is not now: {reason}"
+        return answered, why
+
+    @switches
+    def _edit(self, host: str) -> tuple[WebHdfsResponse | bool | None, str]:
+        """None when this NameNode made an edit, which only the active one can. Else as _once, and no answer is as good
+        as a refusal: nothing was asked yet."""
+        edit = {"modificationtime": str(self._runtime.wall_millis()), "accesstime": "-1"}
+        set_time = target_of(self._root, "SETTIMES", self._identity | edit)
+        answered, why = self._once("PUT", host, set_time)
+        if isinstance(answered, WebHdfsResponse) and answered.status == _NOT_FOUND:
+            answered, why = self._once("PUT", host, target_of(self._root, "MKDIRS", self._identity))
+            if isinstance(answered, WebHdfsResponse) and answered.status in OK:
+                # Somebody else may have made it just now, and then that was no edit.
+                answered, why = self._once("PUT", host, set_time)
+        if not isinstance(answered, WebHdfsResponse):
+            return True, why
+        return (None, "") if answered.status in OK else (answered, why)
+
+    @switches
     def _once(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:
         """The response, or: True when nothing was done, False when that is unknown; and why."""
         seconds = self._options.names_seconds
@@ -120,3 +167,8 @@ class NameNodes:
         if not response.complete:
             return False, f"{host}: the answer was cut off"
         return response, ""
+
+
+def _denies(target: str, response: WebHdfsResponse) -> bool:
+    """An answer that says that something is not there; a listing says so of all that it lacks."""
+    return response.status == _NOT_FOUND or _LISTS in target or boolean_of(response) is False

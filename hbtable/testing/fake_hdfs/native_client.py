@@ -136,6 +136,15 @@ class FakeHdfsClient:
     def delete(self, path: str, recursive: bool) -> bool:
         return self._changed(lambda: self.cluster.names.delete(path, recursive))
 
+    def set_times(self, path: str, modified_millis: int, accessed_millis: int) -> None:
+        def change() -> None:
+            node = self.cluster.names.find(path)
+            if node is None:
+                raise FakeHadoopError("java.io.FileNotFoundException", f"File/Directory {path} does not exist.")
+            node.modified_millis = modified_millis
+
+        self._changed(change)
+
     # ------------------------------------------------------------ writing
 
     def create(self, path: str, replication: int) -> "FakeWriter":

@@ -88,6 +88,15 @@ class FakeNameNode:
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
         return WebHdfsResponse(307, f"http://{node}{PREFIX}{path}?{query}", b"")
 
+    # ------------------------------------------------------------ times
+
+    def _put_settimes(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
+        node = self.namespace.find(path)
+        if node is None:
+            raise FakeHadoopError("java.io.FileNotFoundException", f"File/Directory {path} does not exist.")
+        node.modified_millis = int(parameters["modificationtime"])
+        return WebHdfsResponse(200, "", b"")
+
     # ------------------------------------------------------------ looking
 
     def _get_getfilestatus(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:

@@ -184,7 +184,7 @@ def test_over_hdfs_too_the_connections_that_count_copies_are_closed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or the collector of garbage finds an open socket, in whatever runs then."""
-    monkeypatch.setattr(native_file_system, "connect", lambda namenodes, settings: None)
+    monkeypatch.setattr(native_file_system, "open_client", lambda *how: None)
     body = b'{"LocatedBlocks": {"lastLocatedBlock": {"locations": [{"lastUpdate": 1}]}}}'
     server.answers = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)]
     options = FileSystemOptions(hdfs=HdfsNativeOptions(web_addresses=server.host))

@@ -16,7 +16,9 @@ from hbtable.errors import (
 )
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.requests import Http, WebHdfsRequest, WebHdfsResponse
+from hbtable.fs.webhdfs.requests import Http, NotSent, WebHdfsRequest, WebHdfsResponse
+from hbtable.testing.fake_hdfs.namespace import FakeNamespace
+from hbtable.testing.fake_hdfs.webhdfs_namenode import FakeNameNode
 from hbtable.testing.task_calls import TaskCalls
 from tests.unit.fs.webhdfs.rig import ROOT, Rig
 
@@ -319,5 +321,52 @@ def test_what_was_cut_off_in_a_write_file_is_listed_by_its_folder_only() -> None
         rig.namespace.create(f"{ROOT}/unfinished/0123", "died")
         assert [status.path for status in rig.fs.list_files("")] == ["a"]
         assert [status.path for status in rig.fs.list_files("unfinished")] == ["unfinished/0123"]
+
+    rig.run(body)
+
+
+class Deposed:
+    """Between an adapter and the fake: the first NameNode was frozen, the second is active, and the first has not
+    noticed. It answers with what it knew until it is asked for an edit."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self._known: FakeNamespace | None = None
+        self.dead = False
+
+    def begin(self) -> None:
+        self._known = FakeNamespace(self._rig.runtime.wall_millis)
+        for path in self._rig.namespace.files():
+            self._known.complete(self._known.create(path, "writer"), "writer")
+        self._rig.fake.active = 1
+
+    def carry(self, request: WebHdfsRequest) -> WebHdfsResponse:
+        if self._known is None or request.host != self._rig.fake.hosts[0]:
+            return self._rig.fake.http(self._rig.runtime)(request)
+        self.dead |= request.method != "GET"
+        if self.dead:
+            raise NotSent(f"{request.host} cannot be reached")
+        return FakeNameNode(self._known, lambda without: self._rig.fake.nodes[0]).serve(request)
+
+
+@pytest.mark.parametrize("question", ["status", "listing", "reading", "deleting"])
+def test_a_namenode_that_was_deposed_does_not_say_that_something_is_not_there(question: str) -> None:
+    rig = Rig()
+    deposed = Deposed(rig)
+    fs = WebHdfsFileSystem(rig.runtime, rig.fake.hosts, ROOT, deposed.carry, None, TaskCalls(rig.runtime))
+
+    def body() -> None:
+        fs.put_new("before", b"1")
+        deposed.begin()
+        rig.fs.put_new("fenced/x", b"2")
+        if question == "status":
+            assert fs.exists("fenced/x")
+        elif question == "listing":
+            assert [status.path for status in fs.list_files("fenced")] == ["fenced/x"]
+        elif question == "reading":
+            assert fs.read_file("fenced/x") == b"2"
+        else:
+            fs.delete("fenced/x")
+        assert deposed.dead
 
     rig.run(body)
