@@ -20,7 +20,7 @@
 #   make crash | crash-points | damage | damaged-lives
 #   make sim | cluster-sim
 #   make fuzz | patterns | filter-fuzz
-#   make hostile | overload | handshakes | storm | soak | wide-rows
+#   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
 #   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
 
@@ -219,6 +219,10 @@ handshakes: $(VENV)/.test
 .PHONY: storm
 storm: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.storm $(ARGS)
+
+.PHONY: hub-stretches
+hub-stretches: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.hub_stretches $(ARGS)
 
 .PHONY: wide-rows
 wide-rows: $(VENV)/.test

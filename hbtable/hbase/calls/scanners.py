@@ -16,13 +16,14 @@ from hbtable.hbase.calls.scanner_ids import ScannerIds
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ANSWER_BYTES, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.interface import Lock, Runtime
-from hbtable.switches import switches
+from hbtable.switches import switches, switches_if_given
 
 _FORMAT: Final = 1
 _WITH_FAMILY_TIMES: Final = 2
 """Written only where a scanner has those: a release that does not know them would show other cells."""
 _OVERHEAD_BYTES: Final = 1000
 """Objects around the parameters, about."""
+_COLUMNS_BETWEEN_PAUSES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class Scanner:
         self.owner = ""
         """The name of the user who opened it, whose alone it is; empty: of somebody who did not say who he is."""
         self.last_used = 0.0
-        self.size_bytes = _size(table, request)
+        self.size_bytes = 0
+        """Counted while it is kept."""
 
 
 @final
@@ -111,9 +113,10 @@ class Scanners:
         self, table: bytes, request: ScanRequest, sorted_columns: bool = False, rows_left: int | None = None
     ) -> int:
         """The new scanner's id."""
+        size_bytes = _size(table, request, lambda: self._runtime.sleep(0))
         number = self._ids.take(self._open)
         scanner = Scanner(table, request, sorted_columns, self._runtime.lock())
-        scanner.rows_left = rows_left
+        scanner.rows_left, scanner.size_bytes = rows_left, size_bytes
         user = acting_user()
         scanner.owner = "" if user is None else user.name
         self._keep(number, scanner, self._clock())
@@ -209,11 +212,17 @@ def _is_caller(owner: str) -> bool:
     return user is None or user.name == owner
 
 
-def _size(table: bytes, request: ScanRequest) -> int:
+@switches_if_given
+def _size(table: bytes, request: ScanRequest, pause: Callable[[], object] | None = None) -> int:
+    """`pause` lets others run between many columns."""
     total = _OVERHEAD_BYTES + len(table) + len(request.range.start) + len(request.range.stop)
     total += len(request.spec.filter or b"")
     for family, qualifiers in (request.spec.columns or {}).items():
-        total += 250 + len(family) + 100 * len(qualifiers or ()) + sum(map(len, qualifiers or ()))
+        total += 250 + len(family)
+        for number, qualifier in enumerate(qualifiers or (), 1):
+            total += 100 + len(qualifier)
+            if pause is not None and not number % _COLUMNS_BETWEEN_PAUSES:
+                pause()
     total += sum(250 + len(family) for family in request.family_times or ())
     return total
 
@@ -276,6 +285,7 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
         family_times={_bytes(f): (int(low), int(high)) for f, low, high in record.get("family_times", ())} or None,
     )
     scanner = Scanner(_bytes(record["table"]), request, record["sorted"], lock, record["ended"])
+    scanner.size_bytes = _size(scanner.table, request)
     scanner.rows_left = record.get("rows_left")
     scanner.owner = str(record.get("owner", ""))
     place = record["position"]

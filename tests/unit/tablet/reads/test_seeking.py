@@ -5,6 +5,7 @@ from itertools import chain
 
 import pytest
 
+from hbtable.encoding.cell_key import column_prefix, row_prefix
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
 from hbtable.model.cell import Cell
@@ -12,6 +13,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION,
 from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.reads import sources
+from hbtable.tablet.reads.seeking import ColumnSeeker
 from hbtable.tablet.tablet import Tablet
 from tests.harness.seek_differences import QUALIFIERS, random_filter
 from tests.harness.tablet_bench import Bench, everything
@@ -69,6 +71,17 @@ def test_few_pairs_are_looked_at(spec: ReadSpec, cells: int, most: int) -> None:
                 assert tablet.cells_examined - before <= most
 
     bench.run(main)
+
+
+def test_very_many_columns_are_sorted_in_turns_with_others() -> None:
+    pauses: list[int] = []
+    names = [b"%07d" % number for number in range(50_000)]
+    seeker = ColumnSeeker({b"f": frozenset(names)}, None, lambda: pauses.append(1))
+    prefix = row_prefix(b"r")
+    stored = b"f"
+    keys = [column_prefix(prefix, stored, b"%07dx" % number) + bytes(18) for number in (7, 7)]
+    assert seeker.target([(key, b"") for key in keys]) == column_prefix(prefix, stored, b"0000008")
+    assert len(pauses) > 20  # at most 2,500 are sorted in between
 
 
 def random_row(rng: random.Random) -> list[tuple[int, bytes, bytes, int, bytes]]:
