@@ -16,6 +16,18 @@ _FORMATS: Final = click.Choice(["hbase", "table", "json", "jsonl", "csv"])
 _Function = Callable[..., None]
 
 
+def _name(text: str) -> bytes:
+    """The bytes that stood on the command line, also those that are no UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _cell_bytes(text: str) -> bytes:
+    r"""A row, column or value as answers show it: the four characters \xHH are one byte."""
+    from hbtable.shell.answers.text import from_binary
+
+    return from_binary(_name(text))
+
+
 def server_options(function: _Function) -> _Function:
     """Options of every command that talks to a server."""
 
@@ -98,10 +110,10 @@ def shell(
 @click.argument("columns", nargs=-1)
 @click.option("--versions", type=click.IntRange(1), default=1, help="How many of each column.")
 def get(url: str, form: str, table: str, row: str, columns: tuple[str, ...], versions: int) -> None:
-    """Shows the cells of one row."""
-    arguments: list[object] = [table.encode(), row.encode()]
+    r"""Shows the cells of one row. ROW and COLUMNS may hold \xHH for a byte, as answers show it."""
+    arguments: list[object] = [_name(table), _cell_bytes(row)]
     if columns:
-        arguments.append({b"COLUMN": [column.encode() for column in columns], b"VERSIONS": versions})
+        arguments.append({b"COLUMN": [_cell_bytes(column) for column in columns], b"VERSIONS": versions})
     elif versions > 1:
         arguments.append({b"TIMERANGE": [0, 2**63 - 1], b"VERSIONS": versions})
     _run(url, form, "get", arguments)
@@ -116,8 +128,8 @@ def get(url: str, form: str, table: str, row: str, columns: tuple[str, ...], ver
 @click.argument("value")
 @click.option("--timestamp", type=int, help="Milliseconds since 1970. Default: the server's time.")
 def put(url: str, form: str, table: str, row: str, column: str, value: str, timestamp: int | None) -> None:
-    """Writes one cell."""
-    _run(url, form, "put", [table.encode(), row.encode(), column.encode(), value.encode(), timestamp])
+    r"""Writes one cell. ROW, COLUMN and VALUE may hold \xHH for a byte, as answers show it; \x5C is a backslash."""
+    _run(url, form, "put", [_name(table), *map(_cell_bytes, (row, column, value)), timestamp])
 
 
 def _scan_options(function: _Function) -> _Function:
@@ -152,7 +164,7 @@ def scan(
 ) -> None:
     """Shows rows in order."""
     more: dict[object, object] = {b"LIMIT": limit, b"VERSIONS": versions, b"REVERSED": backwards}
-    _run(url, form, "scan", [table.encode(), {**options, **more}])
+    _run(url, form, "scan", [_name(table), {**options, **more}])
 
 
 @click.command()
@@ -162,16 +174,18 @@ def scan(
 @click.argument("table")
 def count(url: str, form: str, table: str, options: dict[object, object]) -> None:
     """Counts rows."""
-    _run(url, form, "count", [table.encode(), options])
+    _run(url, form, "count", [_name(table), options])
 
 
 def _scan_hash(
     start: str | None, stop: str | None, prefix: str | None, filter_text: str | None, columns: tuple[str, ...]
 ) -> dict[object, object]:
-    named = {b"STARTROW": start, b"STOPROW": stop, b"ROWPREFIXFILTER": prefix, b"FILTER": filter_text}
-    given: dict[object, object] = {key: value.encode() for key, value in named.items() if value is not None}
+    rows = {b"STARTROW": start, b"STOPROW": stop, b"ROWPREFIXFILTER": prefix}
+    given: dict[object, object] = {key: _cell_bytes(value) for key, value in rows.items() if value is not None}
+    if filter_text is not None:
+        given[b"FILTER"] = _name(filter_text)
     if columns:
-        given[b"COLUMNS"] = [column.encode() for column in columns]
+        given[b"COLUMNS"] = [_cell_bytes(column) for column in columns]
     return given
 
 
@@ -206,6 +220,8 @@ _PLAIN: Final = {
     "user_permission": ("[REGEX|@REGEX]", "Shows permissions: everywhere, on tables, or on namespaces."),
     "whoami": ("", "Shows for whom the server takes you."),
 }
+_OF_CELLS: Final = ("delete", "deleteall", "incr", "get_counter", "append")
+"""Row, column and value come behind the table's name. `why` reads \\xHH by itself."""
 _NUMBERED: Final = ("delete", "deleteall", "incr")
 """Their fourth argument is a number."""
 
@@ -218,7 +234,8 @@ def _plain(name: str, syntax: str, what: str) -> click.Command:
     @_format_option
     @click.argument("arguments", nargs=-1, metavar=syntax)
     def run(url: str, form: str, arguments: tuple[str, ...]) -> None:
-        values: list[object] = [argument.encode() for argument in arguments]
+        of_cells = _cell_bytes if name in _OF_CELLS else _name
+        values: list[object] = [*map(_name, arguments[:1]), *map(of_cells, arguments[1:])]
         if name in _NUMBERED and len(arguments) > 3:
             if not arguments[3].removeprefix("-").isdigit():
                 raise click.BadParameter(f"{arguments[3]!r} is no whole number")

@@ -1,0 +1,79 @@
+"""Bytes on the command line: what `scan` shows, `get` takes, and what is no UTF-8 is a byte like any other."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+ROW, COLUMN, VALUE = b"r\x01\xff\\x41 \xc3\xa9", b"f:q\x00\\", b"\x80\\v"
+"""With a control character, what is no UTF-8, a backslash before x41, a blank and a letter with an accent."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("bytes"), ["log.durability=os"]) as server:
+        with closing(server.connect()) as connection:
+            connection.create_table("t", {"f": {}})
+        yield server
+
+
+def hbtable(server: ServerProcess, name: str, *arguments: str | bytes) -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "hbtable", name, "--url", f"127.0.0.1:{server.port}", *arguments]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert b"Traceback" not in done.stderr
+    return done
+
+
+def test_what_scan_shows_get_takes(server: ServerProcess) -> None:
+    with closing(server.connect()) as connection:
+        connection.table("t").put(ROW, {COLUMN: VALUE})
+    shown = hbtable(server, "scan", "t").stdout
+    found = re.search(rb"^ (.+) column=(.+), timestamp=.+, value=(.+)$", shown, re.MULTILINE)
+    assert found is not None, shown
+    row, column, value = found.groups()
+    got = hbtable(server, "get", "t", row, column)
+    assert got.returncode == 0
+    assert b"value=" + value in got.stdout
+    assert hbtable(server, "scan", "--start", row, "--prefix", row, "--columns", column, "t").stdout == shown
+    assert hbtable(server, "count", "--prefix", row, "t").stdout == b"1 row(s)\n"
+    assert hbtable(server, "put", "t", row + b"2", column, value).returncode == 0
+    with closing(server.connect()) as connection:
+        assert connection.table("t").row(ROW + b"2") == {COLUMN: VALUE}
+        assert hbtable(server, "append", "t", row + b"2", column, r"\x00").returncode == 0
+        assert connection.table("t").row(ROW + b"2") == {COLUMN: VALUE + b"\0"}
+        assert hbtable(server, "deleteall", "t", row + b"2").returncode == 0
+        assert connection.table("t").row(ROW + b"2") == {}
+
+
+def test_bytes_that_are_no_text_are_taken_as_they_are(server: ServerProcess) -> None:
+    raw = os.fsencode(b"raw\xff\xfe".decode("utf-8", "surrogateescape"))
+    assert hbtable(server, "put", "t", raw, b"f:\xfd", b"\x80").returncode == 0
+    with closing(server.connect()) as connection:
+        assert connection.table("t").row(b"raw\xff\xfe") == {b"f:\xfd": b"\x80"}
+    assert b"value=\\x80" in hbtable(server, "get", "t", raw).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("get", b"\xff", "r"),
+        ("exists", b"\xff"),
+        ("describe", b"t\xff"),
+        ("create", b"\xff", "f"),
+        ("scan", "--filter", b"PrefixFilter('\xff", "t"),
+        ("list", b"\xff"),
+        ("grant", b"\xff", "R"),
+        ("why", "t", b"\xff"),
+    ],
+)
+def test_no_bytes_end_in_a_trace(server: ServerProcess, arguments: tuple[str | bytes, ...]) -> None:
+    done = hbtable(server, str(arguments[0]), *arguments[1:])
+    assert done.stdout or done.stderr or not done.returncode
