@@ -181,7 +181,9 @@ def _sizes(guard: Guard, answer: Sequence[Mapping[str, str]]) -> list[Mapping[st
 
 
 def _usages(guard: Guard, answer: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, list[Mapping[str, str]]]:
-    return {server: kept for server, of_server in answer.items() if (kept := _sizes(guard, of_server))}
+    """Of tables whose families the caller may see."""
+    shown = {server: [one for one in kept if guard.describes(one["table"].encode())] for server, kept in answer.items()}
+    return {server: kept for server, kept in shown.items() if kept}
 
 
 ADMIN: Final[dict[str, Requirement]] = {

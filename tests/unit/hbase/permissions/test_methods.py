@@ -235,14 +235,16 @@ def test_what_is_not_about_a_table_alone_is_throttled_by_those_who_administer_ev
     rig.call("admin adminSetThrottle", *arguments)
 
 
-@pytest.mark.parametrize(("right", "shows"), [("R", False), ("X", False), ("C", True), ("A", True)])
+@pytest.mark.parametrize(("right", "shows"), [("R", False), ("W", False), ("X", False), ("C", True), ("A", True)])
 def test_how_a_table_is_made_is_shown_to_those_who_may_change_it(rig: Rig, right: str, shows: bool) -> None:
-    action = {"R": Action.READ, "X": Action.EXEC, "C": Action.CREATE, "A": Action.ADMIN}[right]
+    action = {"R": Action.READ, "W": Action.WRITE, "X": Action.EXEC, "C": Action.CREATE, "A": Action.ADMIN}[right]
     rig.know(NO_GRANTS.with_grant("ann", TABLE, action))
     table = AdminTable(b"ns:t", 3, "enabled", 0, [object()], {"OWNER": "x"}, 17)  # type: ignore[list-item]
     shown = rig.call("admin adminTable", b"ns:t", answer=table)
     assert shown == (table if shows else table._replace(families=[], attributes={}))
     assert rig.call("admin adminTables", answer=[table]) == [shown]
+    usage = {"server": [{"table": "ns:t", "families": "f"}]}
+    assert rig.call("admin adminFamilyUsage", b"ns:t", [], answer=usage) == (usage if shows else {})
     wanted = [TTableDescriptor(TWO)]
     if shows:
         assert rig.call("thrift2 getTableDescriptors", [TWO], answer=wanted) == wanted
