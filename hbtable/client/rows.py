@@ -19,7 +19,7 @@ from hbtable.client.columns import cells as cells_of
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of, flag, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
-from hbtable.client.whole_rows import WHOLE_ROW, Families, with_all_families
+from hbtable.client.whole_rows import WHOLE_ROW, Families, seen, with_all_families
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import RowMutation
@@ -51,8 +51,9 @@ class Rows:
 
     @switches
     def schema(self) -> TableSchema:
-        """Everything that hbtable knows of the table and its families."""
-        return self.table.record().schema
+        """Everything that hbtable knows of the table and its families. AccessDenied for a server's user who may not
+        see that."""
+        return seen(self.table.record().schema)
 
     # ---------------------------------------------------------------- reads
 

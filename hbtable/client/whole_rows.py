@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
-from hbtable.errors import NoSuchFamily
+from hbtable.errors import AccessDenied, NoSuchFamily
 from hbtable.model.mutation import RowMutation
+from hbtable.model.names import shown
+from hbtable.model.schema import TableSchema
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
@@ -20,6 +22,7 @@ _BETWEEN_PAUSES: Final = 4096
 WHOLE_ROW: Final = (b"",)
 """In the place of all families, where the user of a server may write a table and not see which it has: the server takes
 a delete of the family without a name for one of each."""
+HIDDEN: Final = "which families table {} has is shown to those who may create or administer it (C or A)"
 Families = Callable[[], Sequence[bytes]]
 """Names all families of a table. *Switches.*"""
 
@@ -38,6 +41,13 @@ def with_all_families(families: Callable[[], Iterable[bytes]], change: Callable[
             before, known = known, _Once(families)
             if known.names() == before.names():
                 raise
+
+
+def seen(schema: TableSchema) -> TableSchema:
+    """The same. AccessDenied where a server hid the families: a table has one at least."""
+    if not schema.families:
+        raise AccessDenied(HIDDEN.format(shown(schema.name)))
+    return schema
 
 
 @switches

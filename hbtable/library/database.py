@@ -9,6 +9,7 @@ from hbtable.client.columns import K
 from hbtable.client.given import bytes_of, flag, members
 from hbtable.client.rows import row_range
 from hbtable.client.table_calls import NamedTableCalls
+from hbtable.client.whole_rows import seen
 from hbtable.errors import Conflict, TableNotFound
 from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
@@ -178,7 +179,9 @@ class Database(ABC):
         def alter(admin: AdminCalls) -> None:
             while True:
                 try:
-                    return admin.alter_table(altered(admin.record(table).schema, add, change or {}, drop, split_bytes))
+                    return admin.alter_table(
+                        altered(seen(admin.record(table).schema), add, change or {}, drop, split_bytes)
+                    )
                 except Conflict:
                     continue  # somebody else's change came first: this one is made of the schema with it
 

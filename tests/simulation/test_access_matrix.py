@@ -100,6 +100,8 @@ class Replay:
                 assert "got AccessDeniedException" in line, line
             if operation == "get family zz (missing)":
                 assert line.rstrip().endswith("got AccessDeniedException"), line
+            if operation.startswith("alter: "):
+                assert "AccessDeniedException expected" not in line, line
             if operation.startswith("delete row"):
                 assert line.rstrip().endswith("scope=NS:w, params=[table=NS:w,],action=WRITE)"), line
         return count

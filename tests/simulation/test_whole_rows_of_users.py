@@ -11,8 +11,10 @@ import pytest
 import hbtable
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
+from hbtable.shell.copying.hbtable_peer import HbtablePeer
+from hbtable.shell.errors import ServerError
 from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
-from tests.harness.library_session import database_over
+from tests.harness.library_session import connection_over, database_over
 from tests.harness.shell_session import TypedSession
 
 pytestmark = pytest.mark.slow
@@ -134,6 +136,38 @@ def test_in_the_shell(on_a_table: Any, line: str) -> None:
         table.grant("W")
         TypedSession(table.clients("ann"), "ann", (), AssertionError).typed(line)
         assert table.rows() == {b"s": OTHER}
+
+    on_a_table(test)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda database: database.table("t").families(),
+        lambda database: database.table("t").schema(),
+        lambda database: database.alter_table("t", change={"f": {"max_versions": 7}}),
+        lambda database: database.alter_table("t", drop=["nosuch"]),
+    ],
+    ids=["families", "schema", "a change of one", "a drop of one"],
+)
+def test_whoever_may_not_see_the_families_is_not_told_that_there_are_none(on_a_table: Any, ask: Any) -> None:
+    def test(table: Table) -> None:
+        table.grant("RW")
+        with pytest.raises(AccessDenied, match=r"table t has is shown to those who may create or administer it"):
+            ask(table.of("ann"))
+        table.grant("C")
+        assert sorted(table.of("ann").table("t").families()) == [b"f", b"g"]
+
+    on_a_table(test)
+
+
+def test_a_copy_says_so_too(on_a_table: Any) -> None:
+    def test(table: Table) -> None:
+        table.grant("RW")
+        with pytest.raises(ServerError, match="which families table t has is shown to those") as refused:
+            HbtablePeer(connection_over(table.clients("ann"))).schema(b"t")
+        assert refused.value.java_class.endswith("AccessDeniedException")
+        assert HbtablePeer(connection_over(table.clients("admin"))).schema(b"t") is not None
 
     on_a_table(test)
 

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
+from hbtable.client.whole_rows import HIDDEN
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminPage, AdminRead, AdminScan, AdminTable
 from hbtable.hbase.admin.table_structs import family_struct, table_schema
 from hbtable.model.cell import Row
 from hbtable.model.mutation import DELETE_VERSION, PUT
+from hbtable.model.names import shown
 from hbtable.model.read import ALL_VERSIONS
 from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
@@ -14,6 +16,7 @@ from hbtable.shell.copying.cluster_identity import cluster_identity
 from hbtable.shell.copying.columns import namespace_of, split_column
 from hbtable.shell.errors import ServerError
 
+_ACCESS_DENIED: Final = "org.apache.hadoop.hbase.security.AccessDeniedException"
 _PAGE_ROWS: Final = 1000
 _PIECE_CELLS: Final = 10_000
 
@@ -40,6 +43,8 @@ class HbtablePeer:
             if error.java_class.endswith("TableNotFoundException"):
                 return None
             raise
+        if not found.families:
+            raise ServerError(_ACCESS_DENIED, f"{HIDDEN.format(shown(table))}, and a copy asks for them")
         return table_schema(found.name, found)
 
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
