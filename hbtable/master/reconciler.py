@@ -145,11 +145,12 @@ class Reconciler:
         if (
             table.state is not TableState.ENABLED
             or not self._is_served(table, rows, reports)
-            or self._tables.alterations.stragglers(table, reports)
             or to_hand_over(rows, reports)
         ):
-            name = f"table {shown(table.schema.name)}"
-            self._tending.begin(name, lambda: self._tend_table(table, rows, reports))
+            self._tending.begin(_table(table), lambda: self._tend_table(table, rows, reports))
+        # Beside it: one that cannot be told keeps no tablet waiting.
+        if table.state is TableState.ENABLED and self._tables.alterations.stragglers(table, reports):
+            self._tending.begin(f"the schema of {_table(table)}", lambda: self._tell_schema(table, reports))
 
     def on_left_over(self, call: Callable[[], None]) -> None:
         """`call` asks for a round, because a table's work ended for which the last one did not wait any more."""
@@ -191,12 +192,14 @@ class Reconciler:
         if table.state is not TableState.ENABLED:
             return Decision(self._tables.resume(table))
         decision = self._serve_table(table, rows, reports)
-        self._tables.alterations.tell_stragglers(
-            table, reports
-        )  # last: one that cannot be told keeps no tablet waiting
         if not decision.message:
             return Decision(self._tables.handovers.hand_over(table, rows, reports))
         return decision
+
+    @switches
+    def _tell_schema(self, table: TableRecord, reports: ServerReports) -> Decision:
+        self._tables.alterations.tell_stragglers(table, reports)
+        return _NOTHING_TO_DO
 
     @switches
     def _serve_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
@@ -250,14 +253,17 @@ class Reconciler:
     @switches
     def _carry_out(self, actions: list[Action], reports: ServerReports, schema: TableSchema) -> Decision:
         """Places what can be placed now: it waits for no log, and for no load that hangs."""
-        slow = self._placement.slow_loads
-        loading = [action for action in actions if slow.is_left(action.record.tablet_id, reports.living)]
-        wanted = [action for action in actions if not slow.is_left(action.record.tablet_id, reports.living)]
+        left, living = self._placement.slow_loads, reports.living
+        loading: list[Action] = []
+        wanted: list[Action] = []
+        for action in actions:
+            owner = {action.record.owner} & living
+            (loading if left.is_left(action.record.tablet_id, owner) else wanted).append(action)
         logs = self._recover([action.record for action in wanted], reports)
         if schema is layout.SCHEMA:
             self._tending.await_ended(logs, _LOG_SECONDS)  # nothing else can be done meanwhile
         ready = self._placement.recoveries.ready(wanted, reports.living)
-        problems = self._placement.place_all(ready, lambda _tablet: schema, reports.living, waits=False)
+        problems = self._placement.place_all(ready, lambda _tablet: schema, reports.living)
         if problems:
             return Decision(f"waiting: {_first_of([problem.message for problem in problems])}", waits=True)
         if ready:
@@ -305,6 +311,10 @@ class Reconciler:
         # The left child's row may have been there already.
         unique = {layout.key_of(row): row for row in repaired}
         return list(unique.values())
+
+
+def _table(table: TableRecord) -> str:
+    return f"table {shown(table.schema.name)}"
 
 
 def _log(incarnation: str) -> str:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.recovery.fencing import FENCED, FencingOptions, fence, give_up, marker_path
 from hbtable.commitlog.segments.segment import LOGS, log_folder
-from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost, OutOfSpace
+from hbtable.errors import Conflict, FileNotFound, HbtableError, OutOfSpace
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.probing import PROBES, probe
@@ -37,6 +37,7 @@ from hbtable.model.status import Collection
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_folder, table_of_path
 
@@ -48,6 +49,8 @@ _UNNAMED: Final = (UNFINISHED, PROBES, GATEWAY_FILES)
 _HASTE_SECONDS: Final = 1.0
 _HASTY: Final = FencingOptions(patience_seconds=0.0)
 """Nobody waits for a collection; the next one tries again."""
+_PARALLEL: Final = 32
+"""Servers that are asked at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,15 +258,14 @@ class Collector:
     @switches
     def _in_flight(self, reports: ServerReports) -> dict[str, set[str]]:
         """The files in flight, by server that answered: tables of the others are spared."""
-        found: dict[str, set[str]] = {}
-        for server in reports.loads:
-            try:
-                found[server] = self._transport.tablet_admin(server).files_in_flight()
-            except LockLost:
-                raise
-            except HbtableError:
-                continue
-        return found
+
+        def question(server: str) -> Callable[[], set[str]]:
+            return lambda: self._transport.tablet_admin(server).files_in_flight()
+
+        servers = list(reports.loads)
+        answers = run_all(self._runtime, _PARALLEL, [question(server) for server in servers], "files in flight")
+        told = zip(servers, answers, strict=True)
+        return {server: files for server, files in told if not isinstance(files, HbtableError)}
 
     @switches
     def _remove_orphans(self, scan: MetadataScan) -> int:

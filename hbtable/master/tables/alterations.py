@@ -5,9 +5,9 @@ the master's cycle. Before a family is added they are told once more what the sc
 older family of this name would take writes for that one, and lose them when it hears of the new one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import final
+from typing import Final, final
 
 from hbtable.access.grants_file import forget
 from hbtable.access.scopes import of_table
@@ -23,7 +23,11 @@ from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
+
+_PARALLEL: Final = 32
 
 
 @final
@@ -32,12 +36,14 @@ class Alterations:
 
     def __init__(
         self,
+        runtime: Runtime,
         session: Session,
         catalog: Catalog,
         placement: Placement,
         reports: AskServers,
         settled: Callable[[int], list[TabletRecord]],
     ) -> None:
+        self._runtime = runtime
         self._session = session
         self._catalog = catalog
         self._placement = placement
@@ -70,8 +76,7 @@ class Alterations:
     @switches
     def tell_stragglers(self, record: TableRecord, reports: ServerReports) -> None:
         """Servers that still use an older schema get the current one."""
-        for server in self.stragglers(record, reports):
-            self._placement.update_schema(server, record.table_id, record.schema)
+        self._tell(self.stragglers(record, reports), record)
 
     def stragglers(self, record: TableRecord, reports: ServerReports) -> list[str]:
         """Servers that still use an older schema of the table. Does not switch."""
@@ -83,5 +88,13 @@ class Alterations:
     def _tell_servers(self, record: TableRecord) -> None:
         reports = self._reports(record.table_id)
         owners = {tablet.owner for tablet in self._settled(record.table_id)} & reports.living
-        for server in sorted(owners):
-            self._placement.update_schema(server, record.table_id, record.schema)
+        self._tell(sorted(owners), record)
+
+    @switches
+    def _tell(self, servers: Sequence[str], record: TableRecord) -> None:
+        """All at once: others hear of it while one hangs. The first error, once each has answered or was waited for."""
+
+        def job(server: str) -> Callable[[], None]:
+            return lambda: self._placement.update_schema(server, record.table_id, record.schema)
+
+        results(run_all(self._runtime, _PARALLEL, [job(server) for server in servers], "schema"))

@@ -139,7 +139,7 @@ class TableOperations:
         )
         self.balancer = Balancer(session, catalog, reports, self.relocations)
         self.decommissions = Decommissions(runtime, session, placement, reports, self.relocations)
-        self.alterations = Alterations(session, catalog, placement, reports, self.settled)
+        self.alterations = Alterations(runtime, session, catalog, placement, reports, self.settled)
         self._request_cycle = request_cycle
 
     # ---------------------------------------------------------------- what others ask for
@@ -291,7 +291,7 @@ class TableOperations:
             able = takers(reports.loads)
             held = self._placement.quarantine.message(tablets)
             waits = held or not able or any(tablet.owner in reports.silent for tablet in tablets)
-            failed = self._placement.place_all(actions, lambda _tablet: record.schema, reports.living)
+            failed = self._placement.place_all(actions, lambda _tablet: record.schema, reports.living, None)
             problems = [one.message for one in failed]
             if not waits and (problems or not actions) and all(one.refused for one in failed):
                 for message in problems:

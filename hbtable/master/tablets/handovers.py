@@ -109,5 +109,5 @@ class Handovers:
     def _one(self, tablet: TabletRecord, target: str, schema: TableSchema, reports: ServerReports) -> None:
         taken = self._placement.taken(tablet, reports.living)
         why = f"{describe(tablet)} goes to {target} because {tablet.owner} stops"
-        self._placement.place_soon(Assign(taken, target, why), schema, reports.living)
+        self._placement.place(Assign(taken, target, why), schema, reports.living)
         self._placement.metrics.moves.value += 1

@@ -7,7 +7,8 @@
     5  the left row says only that its tablet is gone; it stays a day (Catalog.put_tablet_if_absent)
     6  the merged tablet may be owned, and is placed
 
-The table's operation lock is held throughout. After a crash, or with a second master that does not know yet that it
+The table's operation lock is held from 2 on: compactions may take long, and a tablet whose server dies meanwhile needs
+another one. After a crash, or with a second master that does not know yet that it
 is none, settle() finishes or undoes what the rows show; anyone may, at any time, as often as he likes:
 
   * committed or not is what the right row says, and it can not change its mind: the merged tablet keeps its id until 5
@@ -30,6 +31,7 @@ from hbtable.master.tablets.moves import enabled
 from hbtable.master.tablets.ownership import released
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
+from hbtable.master.tablets.slow_loads import ASKED_SECONDS
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import GoneTablet, TabletRecord
@@ -72,8 +74,11 @@ class Merges:
         not, or not all of them were merged, or the merged one is not served yet. Each is whole, and served soon.
         `why`: for the tablet's history."""
         with self._operation(name):
-            table = enabled(self._catalog, name)
-            chosen = merging.neighbours(self._settled(table.table_id), tablet_ids)
+            _, chosen = self._chosen(name, tablet_ids)
+        for tablet in chosen:
+            self._take_own_files(tablet)
+        with self._operation(name):
+            table, chosen = self._chosen(name, tablet_ids)
             rested = self._at_rest(chosen)
             try:
                 merged = self._joined(rested)
@@ -111,10 +116,13 @@ class Merges:
     # ---------------------------------------------------------------- steps 1 and 2
 
     @switches
+    def _chosen(self, name: bytes, tablet_ids: Sequence[int]) -> tuple[TableRecord, list[TabletRecord]]:
+        table = enabled(self._catalog, name)
+        return table, merging.neighbours(self._settled(table.table_id), tablet_ids)
+
+    @switches
     def _at_rest(self, tablets: Sequence[TabletRecord]) -> list[TabletRecord]:
         try:
-            for tablet in tablets:
-                self._take_own_files(tablet)
             return [self._rested(tablet) for tablet in tablets]
         except Conflict as error:
             raise Unavailable(f"a tablet changed when it was to be merged; try again: {error}") from error
@@ -131,7 +139,7 @@ class Merges:
     @switches
     def _rested(self, tablet: TabletRecord) -> TabletRecord:
         """Its record when it is unloaded and all its files are its own. Unavailable when it cannot be brought there."""
-        self._placement.vacate(tablet, self._reports().living)
+        self._placement.vacate(tablet, self._reports().living, ASKED_SECONDS)
         current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
         if current is None or current.tablet_id != tablet.tablet_id or not merging.is_at_rest(current):
             raise Unavailable(f"{describe(tablet)} could not be unloaded, or was split or moved; try again")
@@ -166,7 +174,7 @@ class Merges:
         if not able:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
         why = f"{describe(tablet)} was merged"
-        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, reports.living)
+        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, reports.living, ASKED_SECONDS)
 
     @switches
     def _finish(self, result: TabletRecord) -> None:

@@ -16,6 +16,7 @@ from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tablets.assignment import Assign, describe, least_loaded
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
+from hbtable.master.tablets.slow_loads import ASKED_SECONDS
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
@@ -55,11 +56,11 @@ class Moves:
             tablet = self._alone(table, tablet_id, reports) or self.tablet(table, tablet_id)
             target = self._target(tablet, reports, server)
             try:
-                current = self._placement.vacate(tablet, reports.living)
+                current = self._placement.vacate(tablet, reports.living, ASKED_SECONDS)
                 if current is None or current.owner:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
-                self._placement.place(Assign(current, target, why), table.schema, reports.living)
+                self._placement.place(Assign(current, target, why), table.schema, reports.living, ASKED_SECONDS)
                 if target != tablet.owner:
                     self._placement.metrics.moves.value += 1
             except Conflict as error:

@@ -7,10 +7,13 @@ Order of each step, and why:
 
 After a few loads that failed (failed_loads.py) the owner has to give the tablet up before any of these steps: a load
 that is still under way, or comes late, must fail (Placement.vacate, tabletserver.online_tablets).
+
+No step waits longer for a server than its caller says: what takes longer is left to end by itself (slow_loads.py).
 """
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from hbtable.errors import (
@@ -33,7 +36,7 @@ from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.master.tablets.server_load import takers
-from hbtable.master.tablets.slow_loads import SlowLoads
+from hbtable.master.tablets.slow_loads import WAIT_SECONDS, SlowLoads
 from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -110,25 +113,29 @@ class Placement:
         self.quarantine.keep_only(tablet_ids)
 
     @switches
-    def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
+    def place(
+        self,
+        action: Action,
+        schema: TableSchema,
+        living: Collection[str],
+        patience_seconds: float | None = WAIT_SECONDS,
+    ) -> None:
         """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
-        files are damaged; Unavailable or StaleLocation when the server could not load it now."""
-        self.load(self._owned(action, living), schema)
+        files are damaged; Unavailable or StaleLocation when the server could not load it now, or takes so long that it
+        is left to do so. `patience_seconds`, here and below: for each server's answer; None: however long it takes."""
+        if patience_seconds is not None:  # before METADATA says that the server owns it
+            self.slow_loads.check_free(replace(action.record, owner=action.server))
+        record = self._owned(action, living, patience_seconds)
+        self.slow_loads.run(record, lambda: self.load(record, schema), patience_seconds)
 
     @switches
-    def place_soon(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
-        """As place(), but Unavailable when the load takes so long that it is left to end by itself."""
-        record = self._owned(action, living)
-        self.slow_loads.run(record, lambda: self.load(record, schema))
-
-    @switches
-    def _owned(self, action: Action, living: Collection[str]) -> TabletRecord:
+    def _owned(self, action: Action, living: Collection[str], patience_seconds: float | None) -> TabletRecord:
         """The record by which the server is to load the tablet; METADATA has it."""
         record = action.record
         if isinstance(action, Reassign):
             reason = self.failed_loads.reason(record.tablet_id, record.owner)
             log.warning("master: %s%s", action.why, f"; what it said last: {reason}" if reason else "")
-            record = self.taken(record, living)
+            record = self.taken(record, living, patience_seconds)
         for name in sorted(self.recoveries.missing([record], living)):
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
@@ -138,20 +145,14 @@ class Placement:
         return record
 
     @switches
-    def taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
+    def taken(
+        self, record: TabletRecord, living: Collection[str], patience_seconds: float | None = WAIT_SECONDS
+    ) -> TabletRecord:
         """The tablet without its owner, who lives. Conflict when it changed meanwhile; errors of vacate."""
-        current = self.vacate(record, living)
+        current = self.vacate(record, living, patience_seconds)
         if current is None or current.owner or current.is_merging():
             raise Conflict(f"{describe(record)} was changed when it was to be taken from {record.owner}")
         return current
-
-    @switches
-    def taken_soon(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
-        """As taken(), but Unavailable when that takes so long that it is left to end by itself: then the tablet is
-        without an owner some time."""
-        found: list[TabletRecord] = []
-        self.slow_loads.run(record, lambda: found.append(self.taken(record, living)))
-        return found[0]
 
     @switches
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
@@ -191,14 +192,12 @@ class Placement:
         actions: list[Action],
         schema_of: Callable[[TabletRecord], TableSchema],
         living: Collection[str],
-        waits: bool = True,
+        patience_seconds: float | None = WAIT_SECONDS,
     ) -> list[NotPlaced]:
-        """Several at a time; those that failed. Unless it `waits`, loads that take long are left to end by themselves
-        (slow_loads.py), and count among those."""
-        place = self.place if waits else self.place_soon
+        """Several at a time; those that failed, or were left to end by themselves."""
 
         def job(action: Action) -> Callable[[], None]:
-            return lambda: place(action, schema_of(action.record), living)
+            return lambda: self.place(action, schema_of(action.record), living, patience_seconds)
 
         outcomes = run_all(self._runtime, self._parallel_loads, [job(action) for action in actions], "place")
         return [
@@ -221,13 +220,24 @@ class Placement:
             raise Unavailable(f"{record.owner} could not compact {describe(record)}: {error}") from error
 
     @switches
-    def vacate(self, record: TabletRecord, living: Collection[str]) -> TabletRecord | None:
+    def vacate(
+        self, record: TabletRecord, living: Collection[str], patience_seconds: float | None = WAIT_SECONDS
+    ) -> TabletRecord | None:
         """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split). Its
-        row; None when that is another tablet's. Unavailable when its owner lives and does not answer."""
+        row; None when that is another tablet's. Unavailable when its owner lives and does not answer: then it may give
+        the tablet up later."""
+        if record.owner not in living:
+            return self._vacate(record, living)
+        found: list[TabletRecord | None] = []
+        self.slow_loads.run(record, lambda: found.append(self._vacate(record, living)), patience_seconds)
+        return found[0]
+
+    @switches
+    def _vacate(self, record: TabletRecord, living: Collection[str]) -> TabletRecord | None:
         lives = record.owner in living
         if lives:
             try:
-                self._transport.tablet_admin(record.owner).unload_tablet(self.epoch, record.tablet_id)
+                self._ask_to_unload(record)
             except StaleLocation as error:
                 raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
@@ -249,22 +259,27 @@ class Placement:
         any for the first rows that it deletes."""
         if self.in_last_room():
             raise OutOfSpace("the last room on the disk is kept for deletes and drops")
-        self.vacate(record, living)
+        self.vacate(record, living, patience_seconds=None)
 
     @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:
         """Has servers give up tablets of a table whose rows in METADATA are gone, with what only their memory and log
         had of them. Nobody finds them there any more; a server that is not told notices it by itself."""
-        for tablet in tablets:
-            if tablet.owner:
-                try:
-                    self._transport.tablet_admin(tablet.owner).unload_tablet(self.epoch, tablet.tablet_id)
-                except LockLost:
-                    raise
-                except HbtableError as error:
-                    log.info(
-                        "master: %s was dropped, and %s goes on having it: %s", describe(tablet), tablet.owner, error
-                    )
+
+        def job(tablet: TabletRecord) -> Callable[[], None]:
+            return lambda: self.slow_loads.run(tablet, lambda: self._ask_to_unload(tablet))
+
+        owned = [tablet for tablet in tablets if tablet.owner]
+        outcomes = run_all(self._runtime, self._parallel_loads, [job(tablet) for tablet in owned], "discard")
+        for tablet, outcome in zip(owned, outcomes, strict=True):
+            if outcome is not None:
+                log.info(
+                    "master: %s was dropped, and %s goes on having it: %s", describe(tablet), tablet.owner, outcome
+                )
+
+    @switches
+    def _ask_to_unload(self, tablet: TabletRecord) -> None:
+        self._transport.tablet_admin(tablet.owner).unload_tablet(self.epoch, tablet.tablet_id)
 
     @switches
     def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:

@@ -87,10 +87,12 @@ class Relocations(BackgroundWork):
             return "", False
         if self._runtime.clock_seconds() < self._rest_until:
             return f"waiting: {self._problem}", True
-        if self._placement.slow_loads.are_many():
-            return "waiting: servers that do not answer are asked to load or to give up many tablets already", True
+        slow = self._placement.slow_loads
         wanted = [move for move in moves if self._may_move(move, names)]
         if not wanted:
+            hanging = {server for move in moves for server in _servers(move) if slow.are_many(server)}
+            if hanging:
+                return f"waiting: {min(hanging)} has not answered many calls to load or to give up a tablet", True
             return "", False
         self._begin(lambda: self._work_off(wanted, names, planned, goes_on))
         more = f" (and {len(wanted) - 1} more)" if wanted[1:] else ""
@@ -98,8 +100,9 @@ class Relocations(BackgroundWork):
 
     def _may_move(self, move: Move, names: Mapping[int, bytes]) -> bool:
         name = names.get(move.record.table_id)
-        left = self._placement.slow_loads.is_left(move.record.tablet_id, {move.record.owner, move.target})
-        return name is not None and not left and not self._is_busy(name)
+        slow = self._placement.slow_loads
+        hangs = slow.is_left(move.record.tablet_id, _servers(move)) or any(map(slow.are_many, _servers(move)))
+        return name is not None and not hangs and not self._is_busy(name)
 
     @switches
     def _work_off(
@@ -184,10 +187,14 @@ class Relocations(BackgroundWork):
     @switches
     def _move(self, move: Move, schema: TableSchema, reports: ServerReports) -> None:
         log.info("master: %s", move.why)
-        taken = self._placement.taken_soon(move.record, reports.living)
-        self._placement.place_soon(Assign(taken, move.target, move.why), schema, reports.living)
+        taken = self._placement.taken(move.record, reports.living)
+        self._placement.place(Assign(taken, move.target, move.why), schema, reports.living)
         self._placement.metrics.moves.value += 1
         self.moved += 1
+
+
+def _servers(move: Move) -> tuple[str, str]:
+    return move.record.owner, move.target
 
 
 def _is_as_planned(move: Move, reports: ServerReports) -> bool:

@@ -1,9 +1,12 @@
-"""Loads, and unloads of tablets that move, for which nobody waits any more: the server has not answered for a while,
-and may yet.
+"""Loads and unloads of tablets for which nobody waits any more: the server has not answered for a while, and may yet.
 
-While one of them is under way, and its server lives, the master asks nobody else to load that tablet, and goes on with
-all others. For a dead server nothing waits: a frozen one answers nothing, and closes no connection. Each ends as every
-call ends: with an answer, with the death of the server, or after `rpc.load_seconds` or `rpc.order_seconds`.
+While one of them is under way, and its server lives and owns the tablet, the master asks nobody else to load that
+tablet, and goes on with all others. Once METADATA has no owner, it was given up all the same, and what comes late finds
+another generation. For a dead server nothing waits: a frozen one answers nothing, and closes no connection. Each ends
+as every call ends: with an answer, with the death of the server, or after `rpc.load_seconds` or `rpc.order_seconds`.
+
+A server of which several are under way is asked for nothing more. So one that hangs costs whoever works through many
+tablets the wait for a few of them, once, and no other server's tablets wait for it.
 
 The lock of the table is free meanwhile. That is as after a call that timed out: the server may carry a load out late,
 and whoever takes the tablet from it ends that load first (tabletserver.online_tablets).
@@ -22,8 +25,12 @@ from hbtable.switches import switches
 WAIT_SECONDS: Final = 5.0
 """The time for which a table's other tablets wait. Longer: a tablet whose server died waits longer for one that hangs;
 shorter: the master goes over the table more often while large tablets are recovered."""
-_MOST: Final = 64
-"""At once. More: more memory, where servers are not dead but slow; fewer: as many that hang hold up all others."""
+ASKED_SECONDS: Final = 20.0
+"""The time for which a table waits for what a client asked for. Longer: a tablet of the table whose server died waits
+longer for one that hangs; shorter: more of a client's calls end before what they began."""
+_MOST: Final = 16
+"""Of one server. More: more memory, where servers are not dead but slow; fewer: a server that recovers large tablets
+gets fewer of them at once."""
 
 
 @final
@@ -39,8 +46,15 @@ class SlowLoads:
         self._failure: BaseException | None = None
 
     @switches
-    def run(self, record: TabletRecord, load: Callable[[], None]) -> None:
-        """Returns when it is done. Its errors; Unavailable when it takes so long that it is left."""
+    def run(
+        self, record: TabletRecord, load: Callable[[], None], patience_seconds: float | None = WAIT_SECONDS
+    ) -> None:
+        """Returns when it is done. Its errors; Unavailable when it takes so long that it is left, or was not begun
+        because the owner of `record` is at this tablet, or at too many, already. None: however long it takes."""
+        if patience_seconds is None:
+            load()
+            return
+        self.check_free(record)
         failed: list[BaseException] = []
         key = record.tablet_id, record.owner
 
@@ -56,9 +70,9 @@ class SlowLoads:
                     self.on_end()
 
         task = spawn_counted(self._runtime, copy_context().run, work, name="load")
-        if not task.join(WAIT_SECONDS if len(self._left) < _MOST else None):
+        if not task.join(patience_seconds):
             self._left[key] = task
-            raise Unavailable(f"{record.owner} has been at it for {WAIT_SECONDS:g} s, and goes on")
+            raise Unavailable(f"{record.owner} has been at it for {patience_seconds:g} s, and goes on")
         if error := failed[0] if failed else task.error:
             raise error
 
@@ -77,9 +91,19 @@ class SlowLoads:
         """Whether one of these servers may be at it."""
         return any(left == tablet_id and server in living for left, server in self._left)
 
-    def are_many(self) -> bool:
-        """Half of those that may be left, are: the rest is for tablets without a server."""
-        return 2 * len(self._left) >= _MOST
+    def check_free(self, record: TabletRecord) -> None:
+        """Unavailable where run() would not begin. Does not switch."""
+        if (record.tablet_id, record.owner) in self._left:
+            raise Unavailable(f"{record.owner} is at it, since it was asked before")
+        if (number := self._number_of(record.owner)) >= _MOST:
+            raise Unavailable(f"{record.owner} has not answered {number} calls to load or to give up a tablet yet")
+
+    def are_many(self, server: str) -> bool:
+        """Half of those of this server that may be left, are: the rest is for tablets without a server."""
+        return 2 * self._number_of(server) >= _MOST
+
+    def _number_of(self, server: str) -> int:
+        return sum(server == one for _, one in self._left)
 
     def any(self) -> bool:
         return bool(self._left)

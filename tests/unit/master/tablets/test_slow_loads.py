@@ -1,6 +1,7 @@
 """Loads that take long: they are left, and how they end is not lost."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -70,15 +71,44 @@ def test_a_lost_lock_reaches_the_master_from_one_that_was_left() -> None:
     in_simulation(body)
 
 
-def test_not_any_number_is_left() -> None:
+def test_a_server_of_which_many_are_left_is_asked_for_nothing_more_and_others_are() -> None:
     def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
-        released, most = runtime.event(), 64
+        released, most = runtime.event(), 16
         for number in range(most):
-            with pytest.raises(Unavailable):
+            assert loads.are_many("server") == (number >= most / 2)
+            with pytest.raises(Unavailable, match="has been at it for 5 s"):
                 loads.run(record(number), released.wait)
-        one_more = runtime.spawn(loads.run, record(most), released.wait)
-        assert not one_more.join(10 * WAIT_SECONDS)
+        began = runtime.clock_seconds()
+        with pytest.raises(Unavailable, match="server has not answered 16 calls"):
+            loads.run(record(most), released.wait)
+        assert runtime.clock_seconds() == began
+        loads.run(replace(record(most), owner="other"), lambda: None)
+        assert not loads.are_many("other")
         released.set()
-        assert one_more.join(1)
+        loads.finish()
+        loads.run(record(most), lambda: None)
+
+    in_simulation(body)
+
+
+def test_one_that_is_left_is_not_begun_once_more() -> None:
+    def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
+        released = runtime.event()
+        with pytest.raises(Unavailable, match="has been at it for 1 s"):
+            loads.run(record(1), released.wait, 1.0)
+        with pytest.raises(Unavailable, match="is at it, since it was asked before"):
+            loads.run(record(1), lambda: pytest.fail("it was begun"))
+        released.set()
+        loads.finish()
+        loads.run(record(1), lambda: None)
+
+    in_simulation(body)
+
+
+def test_who_must_wait_waits_to_the_end() -> None:
+    def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
+        loads.run(record(1), lambda: runtime.sleep(100), None)
+        assert runtime.clock_seconds() >= 100
+        assert not loads.any()
 
     in_simulation(body)

@@ -1,0 +1,313 @@
+"""Each call of the master to a tablet server hangs in turn, whatever the master is at: a server that dies meanwhile is
+noticed, and its tablets are served again within seconds."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import hbtable.master
+from hbtable.errors import HbtableError, Unavailable
+from hbtable.model.tablet import METADATA_TABLE_ID
+from tests.harness.delegating_fake import DelegatingFake
+from tests.harness.hanging_calls import CALLS, hang
+from tests.harness.many_servers import Cluster
+
+SPLITS = [b"row000%03d" % number for number in range(25, 300, 25)]
+SOON_SECONDS = 15.0
+"""Of simulated time. What hangs does so for as long as `rpc.order_seconds` says, and its like."""
+
+
+class Scene:
+    """Five servers with a table `t` and a table `u`. Calls to `stuck`, which has no tablet of METADATA unless it is to
+    have them all, are to hang. `dies` has none either, and tablets of both tables."""
+
+    def __init__(self, machine, seed, of_metadata=False):
+        self.machine = machine
+        self.of_metadata = of_metadata
+        self.cluster = Cluster(seed, machine.options)
+
+    def play(self, act):
+        def body():
+            cluster = self.cluster
+            cluster.start(5)
+            self.admin = cluster.client.admin
+            for name in (b"t", b"u", b"v"):
+                self.admin.create_table(self.machine.schema(name), SPLITS)
+            self.machine.write(cluster, range(300))
+            self.admin.disable_table(b"v")
+            cluster.runtime.sleep(20)
+            metadata = self.owners_of_metadata()
+            others = sorted(set(cluster.servers).difference(metadata))
+            self.stuck = metadata[-1] if self.of_metadata else others[0]
+            self.dies, self.other = [name for name in others if name != self.stuck][:2]
+            act()
+
+        self.cluster.runtime.run(body)
+
+    def owners_of_metadata(self):
+        return [record.owner for record in self.cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)]
+
+    def tablets_of(self, server, table=b"t"):
+        return [one for one in self.admin.tablets(table) if one.owner == server]
+
+    def spawn(self, call, *arguments):
+        """A client's call, whatever becomes of it."""
+
+        def work():
+            try:
+                call(*arguments)
+            except HbtableError:
+                pass
+
+        self.cluster.runtime.spawn(work, name="client")
+
+    def until(self, done, seconds):
+        """The seconds that it took."""
+        clock = self.cluster.runtime.clock_seconds
+        began = clock()
+        while not done():
+            assert clock() < began + seconds, (self.unserved(), self.cluster.master.last_message)
+            self.cluster.runtime.sleep(0.1)
+        return clock() - began
+
+    def unserved(self, tables=(b"t", b"u"), of_stuck=False):
+        """The tablets of these that no living server serves; without those that the stuck one is to, unless
+        `of_stuck`."""
+        served = {tablet_id for _, role in self.cluster.servers.values() for tablet_id in role._online_tablets.tablets}
+        return [
+            (one.tablet_id, one.owner)
+            for table in tables
+            for one in self.admin.tablets(table)
+            if (of_stuck or one.owner != self.stuck) and one.tablet_id not in served
+        ]
+
+    def seconds_until_a_death_is_cured(self, server, tables=(b"t", b"u")):
+        self.cluster.kill_server(server)
+        return self.until(lambda: not self.unserved(tables), 700)
+
+
+# ---------------------------------------------------------------- what the master may be at
+
+
+def nothing(scene):
+    pass
+
+
+def a_death(scene):
+    scene.cluster.kill_server(scene.other)
+
+
+def a_new_server(scene):
+    scene.cluster.start_server()
+
+
+def the_stuck_one_stops(scene):
+    node, role = scene.cluster.servers[scene.stuck]
+    node.runtime.spawn(role.drain, name="drain")
+
+
+def another_one_stops(scene):
+    node, role = scene.cluster.servers[scene.other]
+    node.runtime.spawn(role.drain, name="drain")
+
+
+def the_stuck_one_is_emptied(scene):
+    scene.spawn(scene.admin.decommission, [scene.stuck], True)
+
+
+def a_table_is_made(scene):
+    scene.spawn(scene.admin.create_table, scene.machine.schema(b"w"), SPLITS)
+
+
+def a_table_is_enabled(scene):
+    scene.spawn(scene.admin.enable_table, b"v")
+
+
+def a_table_is_disabled(scene):
+    scene.spawn(scene.admin.disable_table, b"t")
+
+
+def a_table_is_dropped(scene):
+    scene.spawn(scene.admin.disable_table, b"v")
+    scene.spawn(scene.admin.delete_table, b"v")
+
+
+def a_table_is_altered(scene):
+    schema = scene.admin.schema(b"t")
+    scene.spawn(scene.admin.alter_table, replace(schema, version=schema.version + 1))
+
+
+def a_tablet_is_moved(scene):
+    scene.spawn(scene.admin.move_tablet, b"t", scene.tablets_of(scene.stuck)[0].tablet_id, scene.other)
+
+
+def tablets_are_merged(scene):
+    tablets = scene.admin.tablets(b"t")
+    places = [place for place, one in enumerate(tablets) if one.owner == scene.stuck]
+    place = min(places[0], len(tablets) - 2)
+    scene.spawn(scene.admin.merge_tablets, b"t", [one.tablet_id for one in tablets[place : place + 2]])
+
+
+def children_are_merged(scene):
+    """They share files, and have a compaction first."""
+    tablet = scene.tablets_of(scene.stuck)[0]
+    scene.admin.flush(b"t")
+    scene.cluster.transport.tablet_admin(scene.stuck).split(tablet.tablet_id, tablet.range.start + b"5")
+    children = [one for one in scene.admin.tablets(b"t") if one.range.start.startswith(tablet.range.start)][:2]
+    scene.spawn(scene.admin.merge_tablets, b"t", [one.tablet_id for one in children])
+
+
+def tables_are_normalized(scene):
+    scene.spawn(scene.admin.normalize, [])
+
+
+def garbage_is_collected(scene):
+    scene.spawn(scene.admin.collect_garbage)
+
+
+def the_balancer_is_asked(scene):
+    scene.cluster.start_server()
+    scene.spawn(scene.admin.balance)
+
+
+PHASES = {
+    nothing: (b"t", b"u"),
+    a_death: (b"t", b"u"),
+    a_new_server: (b"t", b"u"),
+    the_stuck_one_stops: (b"t", b"u"),
+    another_one_stops: (b"t", b"u"),
+    the_stuck_one_is_emptied: (b"t", b"u"),
+    a_table_is_made: (b"t", b"u"),
+    a_table_is_enabled: (b"t", b"u"),
+    a_table_is_disabled: (b"u",),
+    a_table_is_dropped: (b"t", b"u"),
+    a_table_is_altered: (b"t", b"u"),
+    a_tablet_is_moved: (b"t", b"u"),
+    tablets_are_merged: (b"t", b"u"),
+    children_are_merged: (b"t", b"u"),
+    tables_are_normalized: (b"t", b"u"),
+    garbage_is_collected: (b"t", b"u"),
+    the_balancer_is_asked: (b"t", b"u"),
+}
+"""With the tables that are to be served throughout."""
+
+MET = {
+    "load_tablet": [a_death, a_new_server, another_one_stops, a_table_is_made, a_table_is_enabled],
+    "unload_tablet": [
+        a_new_server, the_stuck_one_stops, the_stuck_one_is_emptied, a_table_is_disabled, a_tablet_is_moved,
+        tablets_are_merged, the_balancer_is_asked,
+    ],
+    "update_schema": [a_table_is_altered],
+    "sort_log_part": [a_death],
+    "served_changes": [*PHASES],
+    "tablets": [],
+    "served_record": [a_tablet_is_moved],
+    "files_in_flight": [garbage_is_collected],
+    "compact": [children_are_merged],
+    "split": [],
+}  # fmt: skip
+"""The calls of a master to tablet servers, each with what it must be seen to be made for. `tablets` and `split` are the
+normalizer's, which works beside the cycle, and finds nothing to do in tables that are so young."""
+
+BOUNDS = {a_table_is_altered: 35.0, a_tablet_is_moved: 30.0, tablets_are_merged: 30.0, children_are_merged: 30.0}
+
+
+def calls_of_masters():
+    """The calls to tablet servers in the master's code."""
+    found = set()
+    for path in Path(hbtable.master.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in CALLS and _is_a_server(node.value):
+                found.add(node.attr)
+    return found
+
+
+def _is_a_server(node):
+    return (isinstance(node, ast.Name) and node.id in ("server", "admin")) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tablet_admin"
+    )
+
+
+def test_every_call_of_the_master_is_among_them():
+    assert calls_of_masters() == MET.keys()
+
+
+def seconds_to_cure(machine, seed, name, phase):
+    """A second server dies while calls of this name hang; and whether there was one."""
+    scene, found = Scene(machine, seed), []
+
+    def act():
+        # Of a log in one part only the first server is asked.
+        stuck = sorted(scene.cluster.servers) if name == "sort_log_part" else [scene.stuck]
+        hung = [hang(scene.cluster, server, name) for server in stuck]
+        phase(scene)
+        clock = scene.cluster.runtime.clock_seconds
+        began = clock()
+        while not any(one.asked for one in hung) and clock() < began + 20:
+            scene.cluster.runtime.sleep(0.05)
+        found.extend([scene.seconds_until_a_death_is_cured(scene.dies, PHASES[phase]), any(one.asked for one in hung)])
+        for one in hung:
+            one.waker.set()
+
+    scene.play(act)
+    return found
+
+
+def cells():
+    """Every call beside everything that the master may be at; quickly only those that meet."""
+    for name, met in MET.items():
+        for phase in PHASES:
+            quick = phase in met and name != "served_changes"
+            yield pytest.param(name, phase, id=f"{name}-{phase.__name__}", marks=() if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "phase"), list(cells()))
+def test_a_death_is_cured_while_a_call_hangs(machine, name, phase):
+    seconds, asked = seconds_to_cure(machine, 1, name, phase)
+    assert seconds < BOUNDS.get(phase, SOON_SECONDS)
+    if phase in MET[name]:
+        assert asked, f"nobody asked {name}"
+
+
+# ---------------------------------------------------------------- one by one
+
+
+def test_a_death_is_cured_while_a_server_hangs_that_is_to_give_a_tablet_up_which_it_could_not_load(machine):
+    """It held the whole table up: for ten minutes."""
+    scene = Scene(machine, 2)
+
+    class Unable(DelegatingFake):
+        def load_tablet(self, epoch, record, schema):
+            raise Unavailable("no memory left")
+
+    def act():
+        cluster, transport = scene.cluster, scene.cluster.transport
+        hung = hang(cluster, scene.stuck, "unload_tablet")
+        service, admin = transport.tablet_service(scene.stuck), transport.tablet_admin(scene.stuck)
+        transport.register_server(scene.stuck, service, Unable(admin))
+        cluster.kill_server(scene.other)
+        scene.until(lambda: hung.asked, 60)
+        assert scene.seconds_until_a_death_is_cured(scene.dies) < SOON_SECONDS
+        hung.waker.set()
+        scene.until(lambda: not scene.unserved(of_stuck=True), 60)
+
+    scene.play(act)
+
+
+def test_a_death_is_cured_while_a_server_hangs_that_is_to_give_metadata_up(machine):
+    scene = Scene(machine, 3, of_metadata=True)
+
+    def act():
+        cluster = scene.cluster
+        of_metadata = {record.tablet_id for record in cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)}
+        hung = hang(cluster, scene.stuck, "unload_tablet", concerns=lambda _, tablet_id: tablet_id in of_metadata)
+        scene.admin.decommission([scene.stuck], True)
+        scene.until(lambda: hung.asked, 60)
+        assert scene.seconds_until_a_death_is_cured(scene.dies) < SOON_SECONDS
+        hung.names.clear()
+        hung.waker.set()
+        scene.until(lambda: scene.stuck not in scene.owners_of_metadata(), 60)
+
+    scene.play(act)
