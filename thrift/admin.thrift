@@ -349,7 +349,7 @@ service HbtableAdmin {
    * neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some. */
   void adminMerge(1: binary name, 2: list<i64> tabletIds) throws (1: IOError io, 2: IllegalArgument ia)
   /** Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm enough:
-   * a tablet has no server, or a server is stopping or silent. */
+   * a tablet has no server, or a server is stopping or silent; or other operations go on with what could move. */
   bool adminBalance() throws (1: IOError io)
   /** Whether the master balances by itself from now on; whether it did before. */
   bool adminBalanceSwitch(1: bool on) throws (1: IOError io)

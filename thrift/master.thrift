@@ -31,7 +31,7 @@ service MasterService {
    * neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some. */
   void merge_tablets(1: binary name, 2: list<i64> tabletIds) throws (1: tabletserver.RpcError error),
   /** Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm enough:
-   * a tablet has no server, or a server is stopping or silent. */
+   * a tablet has no server, or a server is stopping or silent; or other operations go on with what could move. */
   bool balance() throws (1: tabletserver.RpcError error),
   /** Whether the master balances by itself from now on; whether it did before. */
   bool balance_switch(1: bool on) throws (1: tabletserver.RpcError error),

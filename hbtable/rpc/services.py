@@ -233,7 +233,8 @@ class MasterService(Service):
     @call(CallTimeout.COMPACT, repeatable=True, admin="adminBalance")
     def balance(self) -> bool:
         """Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm
-        enough: a tablet has no server, or a server is stopping or silent."""
+        enough: a tablet has no server, or a server is stopping or silent; or other operations go on with what could
+        move."""
 
     @call(CallTimeout.ORDER, admin="adminBalanceSwitch")
     def balance_switch(self, on: bool) -> bool:

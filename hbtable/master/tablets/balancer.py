@@ -17,6 +17,9 @@ from hbtable.switches import switches
 _MOVES_OF_A_PLAN: Final = 1000
 """Each plan reads all of METADATA. More: less reading; fewer: what changes meanwhile is counted in sooner."""
 _ROUNDS: Final = 100
+_IDLE_ROUNDS: Final = 2
+"""In a row that moved nothing, after which who asked is told so. The first may be of a plan that was old."""
+_OTHERS_GO_ON: Final = "other operations go on with what could move"
 
 
 @final
@@ -57,7 +60,7 @@ class Balancer:
             self.rest(reports, why or "what could move are METADATA's tablets, which stay")
             return "", False
         begun, waits = self._relocations.begin(moves, names, reports, self._goes_on(reports))
-        self.rest(reports, begun if waits else "" if begun else "other operations go on with what could move")
+        self.rest(reports, begun if waits else "" if begun else _OTHERS_GO_ON)
         return begun, waits
 
     def rest(self, reports: ServerReports, why: str) -> None:
@@ -66,8 +69,9 @@ class Balancer:
 
     @switches
     def run(self) -> bool:
-        """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. Errors of
-        Relocations.carry_out, and the first one of those that it tells of."""
+        """Rounds until nothing is left to do. False: it is off, the cluster is not calm, or nothing moves because other
+        operations go on with it. Errors of Relocations.carry_out, and the first one of those that it tells of."""
+        idle_rounds = 0
         for _ in range(_ROUNDS):
             if not self.toggle.is_on():
                 return False
@@ -79,9 +83,14 @@ class Balancer:
                 return False
             if not moves:
                 break
+            before = self._relocations.moved
             failed = self._relocations.carry_out(moves, names, reports, self._goes_on(reports))
             if failed:
                 raise failed[0]
+            idle_rounds = 0 if self._relocations.moved > before else idle_rounds + 1
+            if idle_rounds == _IDLE_ROUNDS:
+                self.rest(reports, _OTHERS_GO_ON)
+                return False
         return True
 
     def _goes_on(self, planned: ServerReports) -> GoesOn:
