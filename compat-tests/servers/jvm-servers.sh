@@ -22,6 +22,7 @@ install_jars() {
 property() { printf '  <property><name>%s</name><value>%s</value></property>\n' "$1" "$2"; }
 
 write_logging() { # FOLDER
+  echo '*.period=1' >"$1/hadoop-metrics2.properties" # seconds; tests read what servers count
   cat >"$1/log4j.properties" <<L
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
