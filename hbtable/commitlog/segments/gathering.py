@@ -5,7 +5,8 @@ would begin a sync, and the other two would wait for that one and then for their
 wait that is shorter than a sync has all three in one.
 
 Nobody waits for more commits than there were a moment ago, so a client that is alone never does; nor for longer than a
-sync takes, so a client that went away costs the others one sync, once.
+sync takes, so a client that went away costs the others one sync, once. Where a sync takes less than the hub can wait
+for nobody waits at all.
 """
 
 from typing import Final, final
@@ -19,6 +20,9 @@ _ENOUGH: Final = 8
 """So many commits share the cost of a sync well enough; with more of them the hub has better things to do than to
 wait: it decodes some while others are synced."""
 _LONGEST_SECONDS: Final = 0.005
+_SHORTEST_SECONDS: Final = 0.0005
+"""Of a sync for which a wait is worth it. A hub that is idle sleeps in milliseconds (epoll's): each wait, however
+short it was meant to be, takes 1.2 ms if nobody comes."""
 
 
 @final
@@ -44,7 +48,7 @@ class GroupGathering:
     def next_batch(self) -> CommitBatch | None:
         """*Switches.* Takes the oldest batch of the queue, which must be there, once it holds as many commits as are
         expected, or a sync's time is over. None when the log broke meanwhile, and who waited was told."""
-        if self._expected > 1 and not self._state.closing:
+        if self._expected > 1 and self._seconds >= _SHORTEST_SECONDS and not self._state.closing:
             self._queue.await_commits(min(self._expected, _ENOUGH), min(self._seconds, _LONGEST_SECONDS))
         return self._queue.take() if self._queue.batches else None
 

@@ -424,6 +424,28 @@ def test_sync_nobody_waits_for_a_client_that_went_away_twice(bench, monkeypatch)
     bench.run(main)
 
 
+def test_sync_nobody_waits_where_a_sync_takes_less_than_the_hub_can_wait_for(bench, monkeypatch) -> None:
+    """A hub that sleeps does so for a millisecond at least: ten such syncs."""
+    _let_syncs_last(bench, monkeypatch, 0.0001)
+
+    def main() -> None:
+        log = bench.writer()
+        times: list[float] = []
+
+        def client(number: int) -> None:
+            for n in range(100):
+                began = bench.runtime.clock_seconds()
+                bench.commit(log, number, n)
+                times.append(bench.runtime.clock_seconds() - began)
+                bench.runtime.sleep(0.00003 * number)
+
+        for task in [bench.runtime.spawn(client, number) for number in range(1, 6)]:
+            task.join()
+        assert 0.00015 < max(times) < 0.00021  # another's sync and its own
+
+    bench.run(main)
+
+
 def test_sync_a_log_that_breaks_while_a_group_gathers_tells_who_waits(bench, monkeypatch) -> None:
     _let_syncs_last(bench, monkeypatch, 0.001)
 
