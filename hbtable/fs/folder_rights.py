@@ -38,8 +38,15 @@ def close_to_others(root: str) -> None:
     try:
         os.chmod(root, mode & ~stat.S_IRWXO)
     except OSError as error:
-        _LOG.warning("everybody on this machine has a right to %s (mode %04o): %s", root, mode, error.strerror)
+        _LOG.warning(
+            "everybody on this machine has a right to %s (mode %04o): %s%s", root, mode, error.strerror,
+            ". It will be refused once it holds something" if mode & stat.S_IWOTH else "",
+        )  # fmt: skip
         return
+    strange = _strangers_doing(root, status)  # what came before it was closed
+    if strange and _means_it(root):
+        os.chmod(root, mode)
+        raise InvalidConfiguration(f"the data folder {root} cannot be used: {strange}")
     if stat.S_IMODE(os.stat(root).st_mode) & stat.S_IRWXO:
         _LOG.warning("everybody on this machine has a right to %s (mode %04o): its file system keeps none", root, mode)
     else:
@@ -55,12 +62,28 @@ def _strangers_doing(root: str, status: os.stat_result) -> str:
             f"it. Run hbtable as its owner, or chown {own} it, or choose another folder"
         )
     mode = stat.S_IMODE(status.st_mode)
-    if mode & stat.S_IWOTH and not UNUSED.issuperset(os.listdir(root)):
-        return (
-            f"everybody on this machine may change what is in it (mode {mode:04o}). Look whether its files are those "
-            f"that hbtable wrote, then chmod 700 {root}"
-        )
-    return ""
+    if not mode & stat.S_IWOTH or _is_unused(root, own):
+        return ""
+    return (
+        f"everybody on this machine may change what is in it (mode {mode:04o}). Look whether its files are those "
+        f"that hbtable wrote, then {_way_out(root, status.st_uid, own)}"
+    )
+
+
+def _is_unused(root: str, own: int) -> bool:
+    """Another user may have made LOCK a link to a file elsewhere, which would be written over."""
+    names = frozenset(os.listdir(root))
+    ours = (os.lstat(f"{root}/{name}").st_uid in (own, _ROOT) for name in names - {"lost+found"})
+    return UNUSED.issuperset(names) and all(ours)
+
+
+def _way_out(root: str, owner: int, own: int) -> str:
+    if owner == own or own == _ROOT:
+        return f"chmod 700 {root}"
+    return (
+        f"move them to a new folder, inside it for example, and name that; or, as root, chown {own} {root} and "
+        f"chmod 700 {root}"
+    )
 
 
 def _means_it(root: str) -> bool:

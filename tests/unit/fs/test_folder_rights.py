@@ -97,6 +97,53 @@ def test_an_empty_folder_is_closed_whatever_it_was(tmp_path: Path, traces: tuple
     assert mode(root) == 0o770
 
 
+def test_what_came_while_an_empty_folder_was_closed_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, close = folder(tmp_path, 0o777, used=False), os.chmod
+
+    def after_somebody_else(path: str, rights: int) -> None:
+        (root / "users").touch()
+        close(path, rights)
+
+    monkeypatch.setattr(os, "chmod", after_somebody_else)
+    with pytest.raises(InvalidConfiguration, match="everybody on this machine may change"):
+        close_to_others(str(root))
+    assert mode(root) == 0o777, "or the next start would believe it"
+
+
+def test_a_lock_that_another_user_put_into_an_empty_folder_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, precious, of = folder(tmp_path, 0o777, used=False), tmp_path / "precious", os.lstat
+    precious.write_bytes(b"of the user of hbtable")
+    (root / "LOCK").symlink_to(precious)
+
+    def of_a_stranger(path: Any, **more: Any) -> os.stat_result:
+        values = list(of(path, **more))
+        values[stat.ST_UID] = STRANGER
+        return os.stat_result(values)
+
+    monkeypatch.setattr(os, "lstat", of_a_stranger)
+    with pytest.raises(InvalidConfiguration, match="everybody on this machine may change"):
+        DataFolder.open(str(root))
+    assert precious.read_bytes() == b"of the user of hbtable"
+
+
+def test_the_way_out_of_a_folder_of_roots_is_one_that_can_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A volume of a container: chmod 700 alone would shut out the user that hbtable runs as."""
+    root = folder(tmp_path, 0o777, used=True)
+    run_by(monkeypatch, user=STRANGER, owner=ROOT)
+    with pytest.raises(InvalidConfiguration) as refused:
+        close_to_others(str(root))
+    assert str(refused.value).endswith(
+        f"move them to a new folder, inside it for example, and name that; or, as root, chown {STRANGER} {root} and "
+        f"chmod 700 {root}"
+    )
+
+
 @pytest.mark.parametrize("used", [False, True])
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: bool) -> None:
     root = folder(tmp_path, 0o770, used)
