@@ -28,7 +28,7 @@ OURS, NEXT = Digest("hbtable", "secret"), Digest("hbtable", "another")
 
 @pytest.fixture
 def stranger(zookeeper_server: ZooKeeperServer) -> Iterator[KazooClient]:
-    client = KazooClient(zookeeper_server.address, timeout=30.0)
+    client = KazooClient(zookeeper_server.address, timeout=60.0)
     client.start(60)
     yield client
     client.stop()
@@ -64,7 +64,7 @@ def nodes_of(folder: str, known: KazooClient) -> list[str]:
 
 @contextmanager
 def knowing(server: ZooKeeperServer, digest: Digest = OURS) -> Iterator[KazooClient]:
-    client = KazooClient(server.address, timeout=30.0, auth_data=[("digest", ":".join(digest))])
+    client = KazooClient(server.address, timeout=60.0, auth_data=[("digest", ":".join(digest))])
     client.start(60)
     try:
         yield client

@@ -14,6 +14,11 @@ TESTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("tes
 CLOCKS = {"monotonic", "perf_counter", "time"}
 READS_TIME = re.compile(r"\btime\s*\.\s*(sleep|monotonic|perf_counter|time)\b")
 FEW_SECONDS = 20
+WAITS = re.compile(r"\b(eventually\(|timeout=)")
+LONG_ENOUGH = 60
+"""Seconds, for what only has to come; SOON_SECONDS says it best."""
+OWN_LIMITS = {"tests/integration/test_waiting.py": "tests of `eventually` itself"}
+"""Files whose waits end sooner."""
 SLEEPS = {
     "tests/integration/test_waiting.py": "somebody who stands still while he is asked",
     "tests/integration/test_scanners_live_on.py": "a scanner that nobody uses for a while; more than that is noticed",
@@ -60,6 +65,30 @@ def _reads_a_clock(node: ast.expr) -> bool:
     )
 
 
+def short_limits(tree: ast.Module) -> Iterator[int]:
+    """Lines that wait for a few seconds at most: a machine that is slow and busy needs more."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            limits = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"]
+            if ast.unparse(node.func) == "eventually":
+                limits += node.args[1:2]
+            if any(_is_short(limit) for limit in limits):
+                yield node.lineno
+
+
+def _is_short(limit: ast.expr) -> bool:
+    return isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and limit.value < LONG_ENOUGH
+
+
+def test_what_only_has_to_come_has_its_time() -> None:
+    short = {}
+    for path in TESTS:
+        text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
+        if WAITS.search(text) and name not in OWN_LIMITS and (lines := list(short_limits(ast.parse(text)))):
+            short[name] = lines
+    assert short == {}, "wait for SOON_SECONDS: what comes sooner costs nothing"
+
+
 def test_tests_wait_for_states() -> None:
     slept, measured = {}, {}
     for path in TESTS:
@@ -81,6 +110,8 @@ def test_every_test_that_may_sleep_does() -> None:
 
 
 def test_it_would_be_found() -> None:
+    assert list(short_limits(ast.parse("eventually(lambda: done, 30, 'it')\nrun(a, timeout=5.0)\n"))) == [1, 2]
+    assert list(short_limits(ast.parse("eventually(lambda: done, 60, 'it')\nrun(a, timeout=SOON_SECONDS)\n"))) == []
     assert sleeps(ast.parse("import time\ntime.sleep(1)\nruntime.sleep(2)\n")) == [2]
     assert list(few_seconds(ast.parse("assert time.monotonic() - began < 1.5\n"))) == [1]
     assert list(few_seconds(ast.parse("assert 0 <= runtime.clock_seconds() - began < 1.5\n"))) == []
