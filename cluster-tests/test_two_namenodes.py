@@ -28,7 +28,7 @@ T = TypeVar("T")
 SCHEMES = ["hdfs", "webhdfs"]
 INCARNATION = "server-1"
 SESSION_SECONDS = in_time(10.0)
-PATIENT_WITH_DATANODES = FileSystemOptions(
+LONG_DATANODE_TIMEOUTS = FileSystemOptions(
     webhdfs=WebHdfsOptions(put_seconds=SOON_SECONDS), hdfs=HdfsNativeOptions(put_seconds=SOON_SECONDS)
 )
 """Those are all well, and new: only NameNodes are given up in time."""
@@ -57,7 +57,7 @@ def test_a_namenode_that_was_deposed_does_not_say_that_a_log_is_not_fenced(
     pair: HdfsPair, runtime: GeventRuntime, own_folder: str, scheme: str
 ) -> None:
     address = _address(pair, scheme, own_folder)
-    writer, fencer = (open_file_system(address, runtime, PATIENT_WITH_DATANODES) for _ in range(2))
+    writer, fencer = (open_file_system(address, runtime, LONG_DATANODE_TIMEOUTS) for _ in range(2))
     writer.put_new("logs/server-1/1", b"x")
     assert not _at_last(lambda: is_fenced(writer, INCARNATION))
     pair.freeze(1)
