@@ -1,8 +1,8 @@
 """A tablet server's accounts of column families: what its tablets keep, and the shared block cache has of them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, final
 
 from hbtable.metrics.registry import Labels, Measure
 from hbtable.model.usage import FamilyUsage, summed
@@ -51,9 +51,40 @@ FAMILY_MEASURES: Final[list[Measure]] = [
 _MOST_SHOWN: Final = 1000
 
 
-def family_samples(usages: Sequence[FamilyUsage]) -> Iterator[tuple[Labels, Sequence[float]]]:
-    """The thousand families with the most bytes on disk and in memtables: a scraper keeps a series for each."""
-    largest = sorted(usages, key=lambda one: one.file_bytes + one.memtable_bytes, reverse=True)
-    for one in largest[:_MOST_SHOWN]:
+_Place = tuple[str, tuple[bytes, ...]]
+"""Table and families."""
+
+
+@final
+class FamilySamples:
+    """The usages as samples. Does not switch.
+
+    The counts of a tablet go with it when it is moved, split or merged. A sum that fell would be a restart to
+    Prometheus, and all that is left of it an increase; so what went is added from then on, as long as there is
+    something of the table."""
+
+    __slots__ = ("_gone", "_last")
+
+    def __init__(self) -> None:
+        self._last: dict[_Place, FamilyUsage] = {}
+        self._gone: dict[_Place, tuple[int, int]] = {}
+        """Rows read and cells written."""
+
+    def of(self, usages: Sequence[FamilyUsage]) -> list[tuple[Labels, Sequence[float]]]:
+        """The thousand families with the most bytes on disk and in memtables: a scraper keeps a series for each.
+        `usages`: one for each table and group."""
+        self._gone = {one[:2]: self._gone_of(one) for one in usages}
+        self._last = {one[:2]: one for one in usages}
+        largest = sorted(usages, key=lambda one: one.file_bytes + one.memtable_bytes, reverse=True)
+        return [self._sample(one) for one in largest[:_MOST_SHOWN]]
+
+    def _gone_of(self, now: FamilyUsage) -> tuple[int, int]:
+        last = self._last.get(now[:2], now)
+        rows, cells = self._gone.get(now[:2], (0, 0))
+        return rows + max(0, last.read_rows - now.read_rows), cells + max(0, last.written_cells - now.written_cells)
+
+    def _sample(self, one: FamilyUsage) -> tuple[Labels, Sequence[float]]:
+        rows, cells = self._gone[one[:2]]
         texts = one.texts()
-        yield (("family", texts["families"]), ("table", texts["table"])), one[2:]
+        counted = one._replace(read_rows=one.read_rows + rows, written_cells=one.written_cells + cells)
+        return (("family", texts["families"]), ("table", texts["table"])), counted[2:]

@@ -44,7 +44,7 @@ from hbtable.tablet.start_clock import refuse_other_time
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.draining import Draining
-from hbtable.tabletserver.family_usage import FAMILY_MEASURES, family_samples
+from hbtable.tabletserver.family_usage import FAMILY_MEASURES, FamilySamples
 from hbtable.tabletserver.guarded_service import GuardedTabletService
 from hbtable.tabletserver.highest_id import highest_tablet_id
 from hbtable.tabletserver.maintenance import Maintenance
@@ -229,7 +229,8 @@ class TabletServerRole:
             "1 since the commit log failed: nothing is written until this process is started again.",
             lambda: float(bool(self.commit_log.broken)),
         )
-        registry.listing(FAMILY_MEASURES, lambda: family_samples(self.admin.accounts()))
+        samples = FamilySamples()
+        registry.listing(FAMILY_MEASURES, lambda: samples.of(self.admin.accounts()))
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
     @switches
