@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
+from hbtable.client.whole_rows import seen
 from hbtable.errors import TableNotFound
 from hbtable.hbase.admin.structs import AdminTable, AdminTablet
 from hbtable.hbase.admin.table_structs import family_struct, table_schema
@@ -86,7 +87,7 @@ class ServerAdmin:
 
     @switches
     def family_usage(self, name: bytes) -> list[FamilyUsage]:
-        self.record(name)  # servers that have nothing of it say nothing
+        seen(self.record(name).schema)  # servers that have nothing of it, or may not show it, say nothing
         found: dict[str, list[dict[str, str]]] = self._server.admin("adminFamilyUsage", name, [])
         return summed(from_texts(one) for of_server in found.values() for one in of_server)
 

@@ -67,8 +67,8 @@ class Table(Rows):
 
     def usage(self) -> list[FamilyUsage]:
         """Disk, memory, cells and requests of each column family, ascending by name; of families that share a locality
-        group together. Of the tablets that are served now: [] of a disabled table. TableNotFound; Unavailable when a
-        server does not answer."""
+        group together. Of the tablets that are served now: [] of a disabled table. TableNotFound; AccessDenied for a
+        user who may not see the families; Unavailable when a server does not answer."""
         return self.connection.usage_of(self.name)
 
     @switches

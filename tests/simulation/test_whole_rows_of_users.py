@@ -12,7 +12,7 @@ import hbtable
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
 from hbtable.shell.copying.hbtable_peer import HbtablePeer
-from hbtable.shell.errors import ServerError
+from hbtable.shell.errors import ServerError, ShellError
 from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
 from tests.harness.library_session import connection_over, database_over
 from tests.harness.shell_session import TypedSession
@@ -145,10 +145,11 @@ def test_in_the_shell(on_a_table: Any, line: str) -> None:
     [
         lambda database: database.table("t").families(),
         lambda database: database.table("t").schema(),
+        lambda database: database.table("t").usage(),
         lambda database: database.alter_table("t", change={"f": {"max_versions": 7}}),
         lambda database: database.alter_table("t", drop=["nosuch"]),
     ],
-    ids=["families", "schema", "a change of one", "a drop of one"],
+    ids=["families", "schema", "usage", "a change of one", "a drop of one"],
 )
 def test_whoever_may_not_see_the_families_is_not_told_that_there_are_none(on_a_table: Any, ask: Any) -> None:
     def test(table: Table) -> None:
@@ -157,6 +158,15 @@ def test_whoever_may_not_see_the_families_is_not_told_that_there_are_none(on_a_t
             ask(table.of("ann"))
         table.grant("C")
         assert sorted(table.of("ann").table("t").families()) == [b"f", b"g"]
+
+    on_a_table(test)
+
+
+def test_status_in_the_shell_says_so_too(on_a_table: Any) -> None:
+    def test(table: Table) -> None:
+        table.grant("RW")
+        with pytest.raises(ShellError, match="which families table t has is shown to those"):
+            TypedSession(table.clients("ann"), "ann", (), AssertionError).typed("status 'families', 't'")
 
     on_a_table(test)
 

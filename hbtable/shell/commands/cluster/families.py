@@ -1,16 +1,18 @@
 """status 'families' [, 't']: what each column family keeps on disk and in memory, and what is asked of it."""
 
+from hbtable.client.whole_rows import HIDDEN
 from hbtable.model.usage import FIGURES, FamilyUsage, from_texts, summed
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name
+from hbtable.shell.errors import ShellError
 from hbtable.shell.language.literals import Value
 
 
 def family_usage(context: Context, arguments: list[Value]) -> Value:
     """A row for each family; those of one locality group, which share files, are one row."""
     name = table_of(arguments[1]) if len(arguments) > 1 else b""
-    if name:
-        context.table(name)
+    if name and not context.table(name).families:
+        raise ShellError(HIDDEN.format(show_name(name)))
     found = context.on_table(name, "adminFamilyUsage", [])
     assert isinstance(found, dict)
     usages = summed(from_texts(one) for of_server in found.values() for one in of_server)
