@@ -30,6 +30,9 @@ T = TypeVar("T")
 _SILENT_SECONDS: Final = 2.0
 _TRIES_OF_ONE: Final = "dfs.client.failover.max.attempts"
 """Beyond the first. Else one that is dead or standby is asked for seconds before the other is."""
+_AS_IT_IS: Final = (1 << 64) - 1
+"""The time of access: -1 in Java. A NameNode of Hadoop 2.7 that keeps none (dfs.namenode.accesstime.precision = 0)
+refuses every other one."""
 _CHANGES_OF_MIND: Final = 4
 """So many times one call finds that its NameNode is not active any more."""
 
@@ -192,11 +195,11 @@ class ActiveNameNode:
         """An edit, which only the active one can make. hdfs-native's errors."""
         millis = self._wall_millis()
         try:
-            self._ask(namenode, lambda client: client.set_times(self._root, millis, millis))
+            self._ask(namenode, lambda client: client.set_times(self._root, millis, _AS_IT_IS))
         except FileNotFoundError:
             self._ask(namenode, lambda client: client.mkdirs(self._root))
             # Somebody else may have made it just now, and then that was no edit.
-            self._ask(namenode, lambda client: client.set_times(self._root, millis, millis))
+            self._ask(namenode, lambda client: client.set_times(self._root, millis, _AS_IT_IS))
 
     @switches
     def _ask(self, namenode: _NameNode, ask: Callable[[NativeClient], T]) -> T:

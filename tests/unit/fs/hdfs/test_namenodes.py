@@ -34,6 +34,7 @@ class FakeNameNode:
         self.known: dict[str, int] = {}
         self.edits = 0
         self.loses_answers = False
+        self.keeps_times_of_access = True
 
     def depose(self) -> None:
         """It is frozen meanwhile, and thawed now."""
@@ -99,6 +100,8 @@ class FakeNameNode:
         return True
 
     def set_times(self, path: str, modified_millis: int, accessed_millis: int) -> None:
+        if not self.keeps_times_of_access and accessed_millis != 2**64 - 1:
+            raise RuntimeError('RPCError("java.io.IOException", "Access time for hdfs is not configured.")')
         if path not in self._files():
             raise FileNotFoundError(path)
         self._edit(lambda files: None)
@@ -144,6 +147,18 @@ def test_the_active_one_is_found_and_remembered() -> None:
         for _ in range(5):
             world.client.get_file_info("/hbtable/a")
         assert world.two.edits == 2, "it proves once that it is active"
+
+    world.run(body)
+
+
+def test_a_namenode_that_keeps_no_times_of_access_is_asked_for_none() -> None:
+    world = World()
+    world.one.keeps_times_of_access = False
+
+    def body() -> None:
+        world.client.mkdirs("/hbtable/a")
+        with pytest.raises(FileNotFoundError):
+            world.client.get_file_info("/hbtable/b")
 
     world.run(body)
 
