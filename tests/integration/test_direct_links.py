@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,14 +39,7 @@ class ClosingSocket(TSocket):
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerProcess]:
     monkeypatch.setattr(happybase.connection, "TSocket", ClosingSocket)
-    with serving(tmp_path / "data") as server:
-        yield server
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[ServerProcess]:
-    """Two processes, each of which has some of the tables."""
-    server = ServerProcess(folder, ["log.durability=os"])
+    server = ServerProcess(tmp_path / "data", ["log.durability=os"])
     server.arguments = ["--servers", "2"]
     with server:
         connection = server.connect()
@@ -148,29 +140,8 @@ def test_calls_under_way_to_a_process_that_is_killed_are_carried_out_or_their_cl
     connection.close()
 
 
-def test_calls_that_a_stopped_process_never_read_are_carried_out_when_it_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Clients of the killed process lose their connection; those of the other one lose nothing. A process closes its
-    connections one after the other as it ends: a call that is sent again while the roles' own is open still has an
-    unknown outcome, which its client is told, and here all begins anew."""
-    monkeypatch.setattr(happybase.connection, "TSocket", ClosingSocket)
-    for number in range(10):
-        with serving(tmp_path / str(number)) as server:
-            failures = failures_when_killed(server)
-            if any("which may have been" in str(failure) for failure in failures):
-                continue
-            assert [failure is None for failure in failures].count(True) == 1, failures
-            connection = server.connect()
-            for name in TABLES:
-                assert connection.table(name).counter_get(b"row", b"f:n") in (1, 2)
-            connection.close()
-            return
-    raise AssertionError(f"in ten times: {failures}")
-
-
-def failures_when_killed(server: ServerProcess) -> list[BaseException | None]:
-    """Of two clients, one in each process, whose calls were on their way when a stopped one of these was killed."""
+def test_calls_that_a_stopped_process_never_read_are_carried_out_when_it_is_killed(server: ServerProcess) -> None:
+    """Clients of the killed process lose their connection; those of the other one lose nothing."""
     pids = server_pids(server)
     connections = [linked_client(server) for _ in pids]  # one in each process: they are handed over in turns
     freeze(pids[0])
@@ -183,9 +154,13 @@ def failures_when_killed(server: ServerProcess) -> list[BaseException | None]:
         eventually(lambda: all(task.running() for task in tasks), SOON_SECONDS, "calls to be on their way")
         kill_servers([pids[0]])
         failures = [task.exception(SOON_SECONDS) for task in tasks]
+    assert [failure is None for failure in failures].count(True) == 1, failures
     for connection in connections:
         connection.close()
-    return failures
+    connection = server.connect()
+    for name in TABLES:
+        assert connection.table(name).counter_get(b"row", b"f:n") in (1, 2)
+    connection.close()
 
 
 def test_a_limit_of_a_table_holds_through_the_doors_of_all_processes(server: ServerProcess) -> None:

@@ -239,4 +239,5 @@ class DirectCalls:
             error = outcome_unknown(passed.link.owner, passed.method, passed.values, "its process has ended")
             self._connection.answer_here(passed.method, passed.sequence, passed.values, error)
         else:
+            self._relay.await_end(passed.link.owner)
             self._connection.answer_here(passed.method, passed.sequence, passed.values, None)

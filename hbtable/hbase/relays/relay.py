@@ -81,10 +81,19 @@ class _Lost(Exception):
 @final
 class Relay:
     """`mine`: the tablet server beside this gateway. `table`: by its name in any spelling; HbtableError for one that no
-    table can have."""
+    table can have. `ping`: asks a tablet server whether it is there; HbtableError when it gives no answer, and then
+    none of the connections that the roles had to it is used again."""
 
-    def __init__(self, mine: str, table: Callable[[bytes], Located], connect: Connect, registry: Registry) -> None:
+    def __init__(
+        self,
+        mine: str,
+        table: Callable[[bytes], Located],
+        connect: Connect,
+        ping: Callable[[str], None],
+        registry: Registry,
+    ) -> None:
         self._mine = mine
+        self._ping = ping
         self._table = table
         self.connect = connect
         self.direct_links = 0
@@ -125,6 +134,14 @@ class Relay:
             return None
         self.count.value += 1
         return answer
+
+    @switches
+    def await_end(self, owner: str) -> None:
+        """*Switches.* To be called once a link to `owner` has ended, before a call is carried out again. A process that
+        dies closes its connections one after the other: a write that is sent over one which is still open would be
+        answered by nobody, and its outcome unknown."""
+        with suppress(HbtableError):
+            self._ping(owner)
 
     def refuse(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
         """The answer to a call that was passed on: NOT_MINE when it is known that another server has the row, else

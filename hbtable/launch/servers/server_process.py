@@ -143,7 +143,11 @@ class ServerProcess:
             self._listen_to_clients,
         )
         role = self.role
-        gateway.relay_by(Relay(role.incarnation, client.table, self._connect_relayed, self._registry))
+
+        def ping(incarnation: str) -> None:
+            transport.tablet_admin(incarnation).ping()
+
+        gateway.relay_by(Relay(role.incarnation, client.table, self._connect_relayed, ping, self._registry))
         gateway.start(gets.host)
         self._status = ProcessStatus(
             runtime, self._registry, self.session, clock=role.shared.wall.refused_jump, broken=role.broken

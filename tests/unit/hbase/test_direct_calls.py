@@ -48,6 +48,8 @@ class Asking:
         self.links: list[ServedSocket] = []
         self.others: list[DirectStream] = []
         self.answered_here: list[Any] = []
+        self.pings: list[int] = []
+        """For each, how many calls had been carried out here."""
         self.is_closed = False
         self.reachable = True
         self.messages: list[bytes | Exception] = []
@@ -55,10 +57,14 @@ class Asking:
         self.client_end, ours = (connected(one) for one in stream_pair())
         self.stream = ServedSocket(ours)
         self.client = CLIENT
-        self.relay = Relay("me", lambda name: self.table, self._connect, Registry())
+        self.relay = Relay("me", lambda name: self.table, self._connect, self._ping, Registry())
         source: Any = SimpleNamespace(begin=self._begin, whole=lambda: b"call", framed=False)
         self.source = source
         self.calls = DirectCalls(self.runtime, self.relay, self, self.stream, source)
+
+    def _ping(self, owner: str) -> None:
+        self.pings.append(len(self.answered_here))
+        raise Unavailable("its process has ended")
 
     def _begin(self) -> bool:
         message = self.messages.pop(0) if self.messages else b""
@@ -183,6 +189,7 @@ def test_a_call_that_was_not_begun_is_done_here(asking: Asking, name: str) -> No
     asking.end_of(other)
     assert asking.answered_here == [(name, 7, [b"t", b"row"], None)]
     assert asking.table.forgotten == [b"row"]
+    assert asking.pings == [0], "its other connections may still be open, and a write must not go over one"
     assert not asking.is_closed
 
 
@@ -245,7 +252,7 @@ def test_the_next_call_and_a_refusal_wait_for_the_answer_of_the_last(
 def test_a_row_that_was_not_there_is_looked_for_before_the_next_call(asking: Asking) -> None:
     other = asking.linked()
     other.take(
-        Relay("me", lambda name: asking.table, asking._connect, Registry()),
+        Relay("me", lambda name: asking.table, asking._connect, asking._ping, Registry()),
         SimpleNamespace(name="getRow"),
         [b"t", b"row"],
         asking.source,
@@ -324,7 +331,7 @@ def test_a_client_whose_page_cannot_be_had_stays_with_the_process_that_has_it(as
 
 def test_links_leave_descriptors_to_clients_and_files(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hbtable.hbase.relays.relay.raise_descriptors", lambda: 1024)
-    relay = Relay("me", lambda name: asking.table, asking._connect, Registry())
+    relay = Relay("me", lambda name: asking.table, asking._connect, asking._ping, Registry())
     assert relay.most_links == 24
     asking.relay.most_links = 0
     assert not any(asking.pass_on() for _ in range(100))

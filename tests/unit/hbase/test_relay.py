@@ -58,6 +58,10 @@ def framed(message: bytes) -> bytes:
     return struct.pack(">I", len(message)) + message
 
 
+def no_ping(owner: str) -> None:
+    pytest.fail("only links that have ended ask for it")
+
+
 def ask(
     peer: Peer | None, name: str, row: object, mine: str = "me", whole: bytes | None = b"call", mutations: Any = DELETE
 ) -> Any:
@@ -69,7 +73,7 @@ def ask(
             raise Unavailable("nobody")
         return peer
 
-    relay = Relay(mine, lambda name: table, connect, Registry())
+    relay = Relay(mine, lambda name: table, connect, no_ping, Registry())
     method: Any = SimpleNamespace(name=name)
     return relay.ask(method, [b"t", row, mutations], SimpleNamespace(whole=lambda: whole)), table
 
@@ -203,8 +207,8 @@ def test_a_call_that_was_passed_on_goes_no_further() -> None:
     table = Table()
     method: Any = SimpleNamespace(name="getRow")
     source = SimpleNamespace(whole=lambda: b"call")
-    relay = Relay("me", lambda name: table, lambda owner: pytest.fail("it went on"), Registry())
+    relay = Relay("me", lambda name: table, lambda owner: pytest.fail("it went on"), no_ping, Registry())
     assert relay.refuse(method, [b"t", b"b"], source) == NOT_MINE
     assert relay.refuse(method, [b"t", b"z"], source) is None  # not known: looked for, and done
-    owner = Relay("other", lambda name: table, lambda owner: pytest.fail("it went on"), Registry())
+    owner = Relay("other", lambda name: table, lambda owner: pytest.fail("it went on"), no_ping, Registry())
     assert owner.refuse(method, [b"t", b"b"], source) is None
