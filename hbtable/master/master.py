@@ -200,7 +200,7 @@ class Master:
 
     @switches
     def reports(self, table_id: int = EVERY_TABLE) -> ServerReports:
-        return self._report_collector.collect(self._placement.failed_loads.struggling(), table_id)
+        return self._report_collector.collect(self._placement.struggling(), table_id)
 
     @switches
     def _announce(self, address: str) -> None:

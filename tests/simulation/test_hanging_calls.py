@@ -317,3 +317,27 @@ def test_a_death_is_cured_while_a_server_hangs_that_is_to_give_metadata_up(machi
         scene.until(lambda: scene.stuck not in scene.owners_of_metadata(), 60)
 
     scene.play(act)
+
+
+def test_a_server_that_hangs_in_many_loads_keeps_no_more_tablets_waiting_than_those(machine):
+    """It has none yet, so all that a server had which stops were for it, one after the other."""
+    scene = Scene(machine, 4)
+    tables = (b"t", b"u", b"w")
+
+    def act():
+        cluster = scene.cluster
+        scene.admin.balance_switch(False)
+        scene.admin.create_table(machine.schema(b"w"), [b"%04d" % number for number in range(150)])
+        cluster.start_server()
+        scene.stuck = [*cluster.servers][-1]
+        hung = hang(cluster, scene.stuck, "load_tablet")
+        cluster.runtime.sleep(10)
+        assert len(scene.tablets_of(scene.other, b"w")) > 20
+        another_one_stops(scene)
+        scene.until(lambda: hung.asked, 60)
+        seconds = scene.until(lambda: not scene.unserved(tables) and not scene.tablets_of(scene.other, b"w"), 700)
+        assert seconds < 15
+        hung.waker.set()
+        scene.until(lambda: not scene.unserved(tables, of_stuck=True), 60)
+
+    scene.play(act)

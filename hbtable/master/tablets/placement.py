@@ -107,6 +107,11 @@ class Placement:
         held, suspects = self.quarantine.held(), self.quarantine.suspects()
         return plan(ClusterSnapshot(tablets, reports.loads, reports.silent, refusals, held, suspects))
 
+    def struggling(self) -> frozenset[str]:
+        """The servers that get tablets only where no other takes any: loads fail on them, or calls hang. Does not
+        switch."""
+        return self.failed_loads.struggling() | self.slow_loads.hanging()
+
     def keep_only(self, tablet_ids: Collection[int]) -> None:
         """Forgets every tablet but these."""
         self.failed_loads.keep_only(tablet_ids)

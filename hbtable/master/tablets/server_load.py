@@ -17,7 +17,7 @@ class ServerLoad(NamedTuple):
     leaving: bool = False
     """Decommissioned, and what it serves is to go."""
     struggling: bool = False
-    """Load after load failed on it lately (failed_loads.py): others come first."""
+    """Load after load failed on it lately (failed_loads.py), or many hang (slow_loads.py): others come first."""
     user_tablets: int = 0
     """Of what it serves, what is not METADATA's."""
 

@@ -6,7 +6,8 @@ another generation. For a dead server nothing waits: a frozen one answers nothin
 as every call ends: with an answer, with the death of the server, or after `rpc.load_seconds` or `rpc.order_seconds`.
 
 A server of which several are under way is asked for nothing more. So one that hangs costs whoever works through many
-tablets the wait for a few of them, once, and no other server's tablets wait for it.
+tablets the wait for a few of them, once, and no other server's tablets wait for it. Nor do those without a server: they
+go to others.
 
 The lock of the table is free meanwhile. That is as after a call that timed out: the server may carry a load out late,
 and whoever takes the tablet from it ends that load first (tabletserver.online_tablets).
@@ -101,6 +102,10 @@ class SlowLoads:
     def are_many(self, server: str) -> bool:
         """Half of those of this server that may be left, are: the rest is for tablets without a server."""
         return 2 * self._number_of(server) >= _MOST
+
+    def hanging(self) -> frozenset[str]:
+        """The servers of which are_many(). They serve little, so each tablet would be for them. Does not switch."""
+        return frozenset(server for server in {server for _, server in self._left} if self.are_many(server))
 
     def _number_of(self, server: str) -> int:
         return sum(server == one for _, one in self._left)

@@ -83,9 +83,10 @@ def test_a_server_of_which_many_are_left_is_asked_for_nothing_more_and_others_ar
             loads.run(record(most), released.wait)
         assert runtime.clock_seconds() == began
         loads.run(replace(record(most), owner="other"), lambda: None)
-        assert not loads.are_many("other")
+        assert loads.hanging() == {"server"}
         released.set()
         loads.finish()
+        assert not loads.hanging()
         loads.run(record(most), lambda: None)
 
     in_simulation(body)
