@@ -97,7 +97,7 @@ class ActiveNameNode:
             return client.create(path, replication)
 
         try:
-            return self._call(create)
+            return self._call(create, edits=True)
         except FileExistsError as error:
             if len(tries) == 1:
                 raise
@@ -113,11 +113,11 @@ class ActiveNameNode:
 
     @switches
     def rename(self, source: str, target: str, overwrite: bool) -> None:
-        self._call(lambda client: client.rename(source, target, overwrite))
+        self._call(lambda client: client.rename(source, target, overwrite), edits=True)
 
     @switches
     def delete(self, path: str, recursive: bool) -> bool:
-        return self._call(lambda client: client.delete(path, recursive), denies=lambda deleted: not deleted)
+        return self._call(lambda client: client.delete(path, recursive), lambda deleted: not deleted, edits=True)
 
     @switches
     def set_times(self, path: str, modified_millis: int, accessed_millis: int) -> None:
@@ -126,8 +126,11 @@ class ActiveNameNode:
     # ------------------------------------------------------------ which one
 
     @switches
-    def _call(self, ask: Callable[[NativeClient], T], denies: Callable[[T], bool] = lambda answer: False) -> T:
-        """`denies`: whether an answer says that something is not there. An error may say so as well."""
+    def _call(
+        self, ask: Callable[[NativeClient], T], denies: Callable[[T], bool] = lambda answer: False, edits: bool = False
+    ) -> T:
+        """`denies`: whether an answer says that something is not there. An error may say so as well. `edits`: another
+        answer shows that it was the active one, and it must not be asked again."""
         why = ""
         for _ in range(_CHANGES_OF_MIND):
             namenode = self._believed()
@@ -135,6 +138,8 @@ class ActiveNameNode:
                 answer = self._ask(namenode, ask)
                 if denies(answer):
                     self._prove(namenode)
+                elif edits:
+                    return answer
             except FileNotFoundError:
                 if self._is_active(namenode):
                     raise

@@ -34,6 +34,7 @@ class FakeNameNode:
         self.known: dict[str, int] = {}
         self.edits = 0
         self.loses_answers = False
+        self.answers_late = False
         self.keeps_times_of_access = True
 
     def depose(self) -> None:
@@ -52,6 +53,8 @@ class FakeNameNode:
             raise OSError("Connection reset by peer (os error 104)")
         change(self.journal.files)
         self.edits += 1
+        if self.answers_late:
+            self.journal.runtime.sleep(1.0)
         if self.loses_answers:
             self.state = "dead"
             raise OSError("Connection reset by peer (os error 104)")
@@ -275,5 +278,33 @@ def test_a_create_without_an_answer_is_not_taken_for_somebody_elses() -> None:
             world.client.create("/hbtable/a", 2)
         with pytest.raises(FileExistsError):
             world.client.create("/hbtable/a", 2)
+
+    world.run(body)
+
+
+@pytest.mark.parametrize("call", ["create", "delete"])
+def test_what_was_done_is_not_done_again_because_another_call_lost_its_connection(call: str) -> None:
+    world = World()
+
+    def body() -> None:
+        client = world.client
+        client.create("/hbtable/before", 2)
+        world.one.answers_late = True
+        done: list[object] = []
+
+        def work() -> None:
+            done.append(client.create("/hbtable/a", 2) if call == "create" else client.delete("/hbtable/before", False))
+
+        waiting = world.runtime.spawn(work)
+        world.runtime.sleep(0.5)
+        world.one.state = world.two.state = "dead"
+        with pytest.raises(Unavailable):
+            client.get_file_info("/hbtable/before")
+        world.one.state, world.one.answers_late = "active", False
+        edits = world.one.edits
+        assert waiting.join(60.0)
+        assert waiting.error is None
+        assert done[0]
+        assert world.one.edits == edits, "nothing was asked again"
 
     world.run(body)
