@@ -341,3 +341,30 @@ def test_a_server_that_hangs_in_many_loads_keeps_no_more_tablets_waiting_than_th
         scene.until(lambda: not scene.unserved(tables, of_stuck=True), 60)
 
     scene.play(act)
+
+
+def test_a_tablet_that_was_given_up_goes_to_another_server_while_the_answer_hangs(machine):
+    """The one that gave it up has the fewest then, so that it was to have it again, and was asked for nothing."""
+    scene = Scene(machine, 5)
+
+    class Silent(DelegatingFake):
+        def unload_tablet(self, epoch, tablet_id):
+            self.inner.unload_tablet(epoch, tablet_id)
+            scene.waker.wait()
+
+    def act():
+        cluster, transport = scene.cluster, scene.cluster.transport
+        scene.admin.balance_switch(False)
+        scene.waker = cluster.runtime.event()
+        tablets = scene.tablets_of(scene.stuck) + scene.tablets_of(scene.stuck, b"u")
+        for one in tablets[1:]:
+            scene.admin.move_tablet(b"t" if one.table_id == tablets[0].table_id else b"u", one.tablet_id, scene.other)
+        service, admin = transport.tablet_service(scene.stuck), transport.tablet_admin(scene.stuck)
+        transport.register_server(scene.stuck, service, Silent(admin))
+        scene.spawn(cluster.master.calls.move_tablet, b"t", tablets[0].tablet_id, scene.other)
+        scene.until(lambda: scene.unserved(of_stuck=True), 60)
+        seconds = scene.until(lambda: not scene.unserved(of_stuck=True), 700)
+        scene.waker.set()
+        assert seconds < 40
+
+    scene.play(act)

@@ -104,6 +104,9 @@ class Placement:
         if served == len(tablets):
             return []  # what follows goes over what is remembered of all tablets, and this is asked for each table
         refusals = self.failed_loads.refusals(takers(reports.loads))
+        for tablet in tablets if self.slow_loads.any() else ():
+            if tablet.owner not in reports.loads and (at_it := self.slow_loads.servers_at(tablet.tablet_id)):
+                refusals[tablet.tablet_id] = refusals.get(tablet.tablet_id, frozenset()) | at_it
         held, suspects = self.quarantine.held(), self.quarantine.suspects()
         return plan(ClusterSnapshot(tablets, reports.loads, reports.silent, refusals, held, suspects))
 

@@ -92,6 +92,10 @@ class SlowLoads:
         """Whether one of these servers may be at it."""
         return any(left == tablet_id and server in living for left, server in self._left)
 
+    def servers_at(self, tablet_id: int) -> frozenset[str]:
+        """Those that may be at it: they are not asked for this tablet now. Does not switch."""
+        return frozenset(server for left, server in self._left if left == tablet_id)
+
     def check_free(self, record: TabletRecord) -> None:
         """Unavailable where run() would not begin. Does not switch."""
         if (record.tablet_id, record.owner) in self._left:
