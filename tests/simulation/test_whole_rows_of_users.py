@@ -130,17 +130,26 @@ def test_under_a_condition_it_needs_the_right_to_read_its_column(on_a_table: Any
     on_a_table(test)
 
 
-@pytest.mark.parametrize("call", ["adminMutate", "adminMutateRows", "adminCheckAndMutate"])
+THRIFT2 = ["deleteMultiple", "mutateRow"]
+
+
+@pytest.mark.parametrize("call", ["adminMutate", "adminMutateRows", "adminCheckAndMutate", *THRIFT2])
 def test_a_small_call_does_not_become_a_huge_one(on_a_table: Any, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each operation of some bytes is one for each family: of a hundred families a call of 1 MB took 1.7 GB."""
-    monkeypatch.setattr("hbtable.hbase.admin.cells._MOST_NAMED", 7)
+    monkeypatch.setattr("hbtable.client.whole_rows._MOST_NAMED", 7)
 
     def test(table: Table) -> None:
-        admin = table.clients("admin").admin
+        admin, two = table.clients("admin").admin, table.clients("admin").thrift2
         whole = interface("admin").AdminOperation(kind=1, family=b"")
+        kinds = interface("thrift2")
 
         def delete(number: int) -> None:
-            if call == "adminMutate":
+            if call == "deleteMultiple":
+                two.deleteMultiple(b"t", [kinds.TDelete(row=b"%d" % n) for n in range(number)])
+            elif call == "mutateRow":
+                changes = [kinds.TMutation(deleteSingle=kinds.TDelete(row=b"r")) for _ in range(number)]
+                two.mutateRow(b"t", kinds.TRowMutations(row=b"r", mutations=changes))
+            elif call == "adminMutate":
                 admin.adminMutate(b"t", b"r", [whole] * number, None)
             elif call == "adminMutateRows":
                 rows = [interface("admin").AdminMutation(row=b"%d" % n, operations=[whole]) for n in range(number)]
@@ -149,7 +158,7 @@ def test_a_small_call_does_not_become_a_huge_one(on_a_table: Any, call: str, mon
                 admin.adminCheckAndMutate(b"t", b"r", b"f", b"a", b"1", [whole] * number)
 
         before = table.rows()
-        with pytest.raises(interface("admin").IllegalArgument) as refused:
+        with pytest.raises((interface("admin").IllegalArgument, kinds.TIOError)) as refused:
             delete(4)
         assert "more than 7 deletes of families (the table has 2): send fewer in a call" in str(refused.value)
         assert table.rows() == before

@@ -5,11 +5,11 @@ of single rows, deletes of one version, times to live. Scans keep nothing here: 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from operator import itemgetter
 from typing import TypeVar, final
 
-from hbtable.client.whole_rows import Families, with_all_families
+from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
 from hbtable.hbase.admin.structs import (
     AdminCell,
     AdminColumn,
@@ -38,9 +38,6 @@ _WHOLE_ROW = (DELETE_FAMILY, b"")
 _MOST_ROWS = 10_000
 _ROWS_BETWEEN_PAUSES = 512
 _CELLS_BETWEEN_PAUSES = 2048
-_MOST_NAMED = 1_000_000
-"""Deletes of families that those of whole rows in one call may come to: an operation of four bytes is one of each of
-some hundred families."""
 
 
 @final
@@ -104,15 +101,18 @@ class AdminCellCalls:
 
         @switches
         def change(families: Families) -> None:
-            named.mutate((RowMutation(key, _NamedFamilies(families, self._pause).in_all(operations), False, ttl),))
+            named.mutate((RowMutation(key, _operations(operations, families, self._pause), False, ttl),))
 
         self._with_families(table, change)
 
     @switches
     def adminMutateRows(self, table: bytes | None, mutations: Sequence[AdminMutation] | None) -> None:
         rows = with_pauses(mutations or (), self._pause, _ROWS_BETWEEN_PAUSES)
-        families = _NamedFamilies(cache(partial(self._families, self._tables.canonical(table))), self._pause)
-        made = [RowMutation(check_row(row), families.in_all(operations or ())) for row, operations in rows]
+        families = NamedFamilies(partial(self._families, self._tables.canonical(table))).names
+        made = [
+            RowMutation(check_row(row), _operations(operations or (), families, self._pause))
+            for row, operations in rows
+        ]
         self._tables.named(table).mutate(made)
 
     @switches
@@ -131,7 +131,7 @@ class AdminCellCalls:
 
         @switches
         def change(families: Families) -> bool:
-            mutation = RowMutation(key, _NamedFamilies(families, self._pause).in_all(operations))
+            mutation = RowMutation(key, _operations(operations, families, self._pause))
             return named.check_and_mutate(key, family or b"", qualifier or b"", expected, mutation)
 
         return self._with_families(table, change)
@@ -148,35 +148,19 @@ class AdminCellCalls:
         return with_all_families(partial(self._families, self._tables.canonical(table)), change)
 
 
-@final
-class _NamedFamilies:
-    """Names the families in one call's deletes of whole rows, which are deletes of the family without a name: clients
-    name them where they may know them."""
-
-    def __init__(self, families: Families, pause: Pause) -> None:
-        self._families = families
-        self._pause = pause
-        self._left = _MOST_NAMED
-
-    @switches
-    def in_all(self, given: Sequence[AdminOperation]) -> list[Operation]:
-        """BadArgument when the call comes to too many."""
-        if _WHOLE_ROW not in map(_KIND_AND_FAMILY, given):
-            return list(given)
-        made: list[Operation] = []
-        for kind, family, qualifier, timestamp, value in with_pauses(given, self._pause, _CELLS_BETWEEN_PAUSES):
-            if kind == DELETE_FAMILY and not family:
-                names = self._families()
-                self._left -= len(names)
-                if self._left < 0:
-                    raise BadArgument(
-                        f"the call's deletes of whole rows are more than {_MOST_NAMED} deletes of families (the table "
-                        f"has {len(names)}): send fewer in a call"
-                    )
-                made += [(kind, name, b"", timestamp, b"") for name in names]
-            else:
-                made.append((kind, family, qualifier, timestamp, value))
-        return made
+@switches
+def _operations(given: Sequence[AdminOperation], families: Families, pause: Pause) -> list[Operation]:
+    """A delete of the family without a name is one of the whole row: of each of `families`. Clients name them
+    where they may know them."""
+    if _WHOLE_ROW not in map(_KIND_AND_FAMILY, given):
+        return list(given)
+    made: list[Operation] = []
+    for kind, family, qualifier, timestamp, value in with_pauses(given, pause, _CELLS_BETWEEN_PAUSES):
+        if kind == DELETE_FAMILY and not family:
+            made += [(kind, name, b"", timestamp, b"") for name in families()]
+        else:
+            made.append((kind, family, qualifier, timestamp, value))
+    return made
 
 
 @switches

@@ -3,11 +3,11 @@
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Final, NamedTuple, TypeVar, final
 
 from hbtable.client.table_calls import TableCalls
-from hbtable.client.whole_rows import Families, with_all_families
+from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
 from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.missing import MissingField
@@ -173,9 +173,9 @@ class Thrift2WriteCalls:
     def _with_families(self, table: bytes, change: Callable[[Families], T]) -> T:
         return with_all_families(partial(self._families, self._tables.canonical(table)), change)
 
-    def _families_of(self, table: bytes) -> Callable[[], Sequence[bytes]]:
+    def _families_of(self, table: bytes) -> Families:
         """Asked for once in a call, and only by deletes of whole rows."""
-        return cache(partial(self._families, self._tables.canonical(table)))
+        return NamedFamilies(partial(self._families, self._tables.canonical(table))).names
 
     @switches
     def _row_mutation(self, families: Families, mutations: TRowMutations) -> RowMutation:
