@@ -89,9 +89,9 @@ class CommitBatch:
 @final
 class CommitQueue:
     """The commits that wait to be written. `batches`: those that wait, oldest first, bounded by options.queue_bytes.
-    Only await_commits() switches."""
+    Nothing here switches."""
 
-    __slots__ = ("_awaited", "_enough", "_group_bytes", "_limit_bytes", "_runtime", "_state", "batches", "size_bytes")
+    __slots__ = ("_group_bytes", "_limit_bytes", "_runtime", "_state", "batches", "size_bytes")
 
     def __init__(self, runtime: Runtime, options: LogOptions, state: LogState) -> None:
         self._runtime = runtime
@@ -100,9 +100,6 @@ class CommitQueue:
         self._limit_bytes = options.queue_bytes
         self.batches: deque[CommitBatch] = deque()
         self.size_bytes = 0
-        self._awaited = 0
-        """Somebody waits until the oldest batch has so many commits; 0 when nobody does."""
-        self._enough = runtime.event()
 
     def put(
         self,
@@ -130,21 +127,7 @@ class CommitQueue:
         batch = batches[-1]
         batch.add(tablet_id, last_sequence, records, apply, count, refused)
         self.size_bytes += size
-        if len(batch.applies) == self._awaited or len(batches) == 2:
-            self._enough.set()
         return batch
-
-    @switches
-    def await_commits(self, commits: int, limit_seconds: float) -> None:
-        """*Switches.* Until the oldest batch, which must be there, is full or has so many commits, or the time is over.
-        For one task at a time."""
-        if len(self.batches) == 1 and len(self.batches[0].applies) < commits:
-            self._awaited = commits
-            self._enough.clear()
-            try:
-                self._enough.wait(limit_seconds)
-            finally:
-                self._awaited = 0
 
     def take(self) -> CommitBatch:
         """The oldest batch: the next group."""
