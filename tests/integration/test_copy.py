@@ -219,7 +219,7 @@ def test_what_cannot_be_copied_is_said(servers: list[ServerProcess], tmp_path: P
     state.write_text(json.dumps({"format": 2, "rows": 5}))
     another = copied(servers, state, "--tables", "lacking")
     assert another.returncode == 1
-    assert f"{state} is no state of a copy: name another file with --state" in another.stderr
+    assert f"{state} is no state of a copy, and is left as it is: name another file with --state" in another.stderr
     state.unlink()
     nobody = subprocess.run(
         [sys.executable, "-m", "hbtable", "copy", "--from", "thrift://127.0.0.1:1", "--state", str(state)],

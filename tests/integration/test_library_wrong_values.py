@@ -56,6 +56,7 @@ DATABASE: dict[str, dict[str, Any]] = {
     "merge_table": {"name": "made", "row_start": None, "row_stop": None},
     "serve": {"host": "127.0.0.1", "port": 0},
     "metrics": {},
+    "usage_of": {"name": "t"},
     "namespaces": {},
     "namespace": {"name": "default"},
     "create_namespace": {"name": "space", "properties": {"a": "b"}},
@@ -67,6 +68,7 @@ BEYOND = {"versions": None, "time_range": None}
 ROWS: dict[str, dict[str, Any]] = {
     "families": {},
     "schema": {},
+    "usage": {},
     "regions": {},
     "row": {"row": ROW, "columns": [b"f:m"], "timestamp": None, "include_timestamp": False, **BEYOND},
     "get": {"row": ROW, "columns": None, "timestamp": None, "include_timestamp": False, **BEYOND},

@@ -50,7 +50,7 @@ FOR_ROLES: Final = _names(
     balance_switch balancer_enabled normalize normalizer_switch normalizer_enabled decommission recommission
     collect_garbage look_at_everything create_namespace alter_namespace delete_namespace master_task_deaths
     balancer_rests ping_master set_throttle set_space_limit space_usage set_quota_exemption set_throttling
-    throttling_enabled quotas
+    throttling_enabled quotas family_usage
     """
 )
 """Need the key alone: a gateway has asked for its user's right before it sends them (hbase/permissions/methods.py)."""
