@@ -47,11 +47,11 @@ def _settings() -> configparser.ConfigParser:
 
 
 def _information(settings: configparser.ConfigParser) -> dict[str, str]:
-    commands = settings["options.entry_points"]["console_scripts"].strip()
+    points = (f"[{group}]\n{entries.strip()}\n" for group, entries in settings["options.entry_points"].items())
     return {
         "METADATA": "\n".join([*_metadata(settings), ""]),
         "WHEEL": "Wheel-Version: 1.0\nGenerator: editable_wheel.py\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "entry_points.txt": f"[console_scripts]\n{commands}\n",
+        "entry_points.txt": "\n".join(points),
     }
 
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from hbtable.client.batch import Batch
@@ -143,7 +144,7 @@ _MODULES: Final = {
 
 
 def open(
-    path: str,
+    path: "str | os.PathLike[str]",
     *,
     durability: Literal["sync", "os"] = "sync",
     read_only: bool = False,

@@ -179,7 +179,9 @@ def _address(host: object) -> str:
     return str(address)
 
 
-def open_database(path: str, durability: str, read_only: bool, config: object, wait: object) -> EmbeddedDatabase:
+def open_database(
+    path: str | os.PathLike[str], durability: str, read_only: bool, config: object, wait: object
+) -> EmbeddedDatabase:
     """hbtable.open()."""
     if path in ("", b""):
         raise InvalidRequest("the path of the database is empty; '.' is the current folder")

@@ -150,7 +150,7 @@ def test_a_scan_may_be_left_and_used_from_another_thread(database: Any) -> None:
 
 def test_closing(tmp_path: Path) -> None:
     path = tmp_path / "data"
-    database = hbtable.open(path)  # type: ignore[arg-type]  # a Path works as well
+    database = hbtable.open(path)
     table = database.create_table("t", {"f": {}})
     table.put(b"r", {b"f:a": b"1"})
     scan = table.scan()

@@ -41,6 +41,13 @@ def test_the_command_is_installed(wheel: dict[str, bytes]) -> None:
     assert b"hbtable = hbtable.launch.cli.command:main" in wheel["hbtable-0.1.0.dist-info/entry_points.txt"]
 
 
+def test_every_entry_point_is_there(wheel: dict[str, bytes], settings: configparser.ConfigParser) -> None:
+    found = configparser.ConfigParser()
+    found.read_string(wheel["hbtable-0.1.0.dist-info/entry_points.txt"].decode())
+    for group, entries in settings["options.entry_points"].items():
+        assert [f"{name} = {place}" for name, place in found[group].items()] == entries.strip().splitlines()
+
+
 def test_everything_required_is_required(wheel: dict[str, bytes], settings: configparser.ConfigParser) -> None:
     required = [Requirement(text) for text in metadata(wheel).get_all("Requires-Dist", [])]
     for extra, lines in [("", settings["options"]["install_requires"]), *settings["options.extras_require"].items()]:
