@@ -40,7 +40,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.model.status import EVERY_TABLE, Collection
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
-from hbtable.runtime.supervision import supervise
+from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
 from hbtable.tablet.files import owns_files
 from hbtable.tablet.start_clock import refuse_other_time
@@ -165,24 +165,36 @@ class Master:
         self._mastership.start()
 
     @switches
-    def stop(self) -> None:
-        """Ends the task after the step it is in, and frees the lock. Idempotent."""
+    def stop(self, patience_seconds: float | None = None) -> None:
+        """Ends the task after the step it is in, and frees the lock. Idempotent. What has not ended after
+        `patience_seconds` is left, as at a death: a server that hangs keeps no next master waiting."""
         self._stopping = True
         self._mastership.end()
         self._wake.set()
+        ending = spawn_counted(self._runtime, self._end_work, name="end of the master's work")
+        in_time = ending.join(patience_seconds)
+        self._placement.over = True
+        self._mastership.stop()
+        self._states.stop()
+        if self._placement.epoch:
+            self._placement.epoch = 0
+            self._session.unlock(MASTER)
+        if not in_time:
+            ending.kill()
+            log.warning("master: it stops beside calls that servers have not answered within %g s", patience_seconds)
+        self._history.stop()
+        if in_time and ending.error is not None:
+            raise ending.error
+
+    @switches
+    def _end_work(self) -> None:
         if self._task is not None:
             self._task.join()
             self._task = None
         self.tables.relocations.stop()
         self._reconciler.stop()
-        self._mastership.stop()
-        self._states.stop()
         self._normalizer.stop()
         self._space.stop()
-        self._history.stop()
-        if self._placement.epoch:
-            self._placement.epoch = 0
-            self._session.unlock(MASTER)
 
     @property
     def acting(self) -> bool:

@@ -277,6 +277,42 @@ def test_a_death_is_cured_while_a_call_hangs(machine, name, phase):
         assert asked, f"nobody asked {name}"
 
 
+WAITED_FOR = [
+    ("load_tablet", a_death),
+    ("load_tablet", another_one_stops),
+    ("unload_tablet", a_new_server),
+    ("unload_tablet", the_stuck_one_stops),
+    ("unload_tablet", the_stuck_one_is_emptied),
+    ("sort_log_part", a_death),
+    ("served_changes", nothing),
+]
+
+
+@pytest.mark.parametrize(("name", "phase"), WAITED_FOR)
+def test_a_master_that_stops_beside_a_call_that_hangs_makes_room_for_the_next_one(machine, name, phase):
+    """It held its lock for as long as the server was silent, up to ten minutes."""
+    scene = Scene(machine, 6)
+
+    def act():
+        cluster, clock = scene.cluster, scene.cluster.runtime.clock_seconds
+        stuck = sorted(cluster.servers) if name == "sort_log_part" else [scene.stuck]
+        hung = [hang(cluster, server, name) for server in stuck]
+        phase(scene)
+        scene.until(lambda: any(one.asked for one in hung), 20)
+        began = clock()
+        stopped = cluster.master_node.runtime.spawn(cluster.master.stop, 5.0, name="stop")
+        cluster.start_master()
+        scene.until(lambda: cluster.master.acting, 700)
+        assert clock() - began < 10
+        assert stopped.join(10)
+        for one in hung:
+            one.waker.set()
+        assert scene.seconds_until_a_death_is_cured(scene.dies, PHASES[phase]) < SOON_SECONDS
+        cluster.check_tiling(b"u")
+
+    scene.play(act)
+
+
 # ---------------------------------------------------------------- one by one
 
 

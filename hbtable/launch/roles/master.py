@@ -5,7 +5,7 @@ A master keeps nothing: it ends by letting go of its lock, and the next one read
 lost the process ends at once.
 """
 
-from typing import final
+from typing import Final, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountNode
@@ -31,6 +31,10 @@ from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
+
+_STOP_SECONDS: Final = 5.0
+"""The longest time that a stop waits for tablet servers, while nobody else can be the master. Longer: less is left for
+the next one to look up; shorter: it begins sooner beside a server that hangs."""
 
 
 @final
@@ -104,7 +108,7 @@ class MasterProcess:
         self._status.drain()
         self._observer.stop()
         self._protection.stop()
-        self.master.stop()
+        self.master.stop(_STOP_SECONDS)
         self._rpc.close()
         self._memory.stop()
         self._environment.leave()

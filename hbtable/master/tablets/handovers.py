@@ -16,7 +16,7 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, describe, plan
+from hbtable.master.tablets.assignment import ClusterSnapshot, describe, plan
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
@@ -107,7 +107,5 @@ class Handovers:
 
     @switches
     def _one(self, tablet: TabletRecord, target: str, schema: TableSchema, reports: ServerReports) -> None:
-        taken = self._placement.taken(tablet, reports.living)
         why = f"{describe(tablet)} goes to {target} because {tablet.owner} stops"
-        self._placement.place(Assign(taken, target, why), schema, reports.living)
-        self._placement.metrics.moves.value += 1
+        self._placement.move(tablet, target, why, schema, reports.living)

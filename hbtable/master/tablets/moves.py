@@ -13,7 +13,7 @@ from typing import final
 
 from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tablets.assignment import Assign, describe, least_loaded
+from hbtable.master.tablets.assignment import describe, least_loaded
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import ASKED_SECONDS
@@ -56,13 +56,8 @@ class Moves:
             tablet = self._alone(table, tablet_id, reports) or self.tablet(table, tablet_id)
             target = self._target(tablet, reports, server)
             try:
-                current = self._placement.vacate(tablet, reports.living, ASKED_SECONDS)
-                if current is None or current.owner:
-                    raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
-                self._placement.place(Assign(current, target, why), table.schema, reports.living, ASKED_SECONDS)
-                if target != tablet.owner:
-                    self._placement.metrics.moves.value += 1
+                self._placement.move(tablet, target, why, table.schema, reports.living, ASKED_SECONDS)
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 

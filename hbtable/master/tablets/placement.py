@@ -31,7 +31,7 @@ from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSorting
 from hbtable.master.servers.recoveries import Recoveries
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.assignment import Action, ClusterSnapshot, Load, Reassign, describe, plan
+from hbtable.master.tablets.assignment import Action, Assign, ClusterSnapshot, Load, Reassign, describe, plan
 from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
@@ -76,6 +76,8 @@ class Placement:
         """`note` is TabletHistory.note."""
         self.epoch = 0
         """Of the master's lock; sent with every call."""
+        self.over = False
+        """This master stopped, and what it left under way changes no owner any more: the next one is at work."""
         self._runtime = runtime
         self._catalog = catalog
         self._transport = transport
@@ -137,6 +139,24 @@ class Placement:
         self.slow_loads.run(record, lambda: self.load(record, schema), patience_seconds)
 
     @switches
+    def move(
+        self,
+        record: TabletRecord,
+        target: str,
+        why: str,
+        schema: TableSchema,
+        living: Collection[str],
+        patience_seconds: float | None = WAIT_SECONDS,
+    ) -> None:
+        """Takes the tablet from its owner, who lives, and places it on `target`. Errors of both; Unavailable, and it
+        stays where it is, when `target` would not be asked to load it now."""
+        self.slow_loads.check_free(replace(record, owner=target))
+        taken = self.taken(record, living, patience_seconds)
+        self.place(Assign(taken, target, why), schema, living, patience_seconds)
+        if target != record.owner:
+            self.metrics.moves.value += 1
+
+    @switches
     def _owned(self, action: Action, living: Collection[str], patience_seconds: float | None) -> TabletRecord:
         """The record by which the server is to load the tablet; METADATA has it."""
         record = action.record
@@ -147,6 +167,7 @@ class Placement:
         for name in sorted(self.recoveries.missing([record], living)):
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
+            self._check_not_over()
             unowned, record = record, assigned(record, action.server)
             self._catalog.replace_tablet(unowned, record)
             self.note(record, GIVEN, action.server, action.why)
@@ -254,12 +275,17 @@ class Placement:
         # Another owner may serve it, and was not asked to unload it; so may this one, in a later generation: a load may
         # have come after it said that it does not (tabletserver.online_tablets).
         if current.owner and (current.owner, current.generation) == (record.owner, record.generation):
+            self._check_not_over()
             # Of a dead owner no log is dropped: the next one recovers.
             vacated = given_back(current) if lives else released(current)
             self._catalog.replace_tablet(current, vacated)
             self.note(current, TAKEN, current.owner, "it did not serve it" if lives else "it was dead")
             return vacated
         return current
+
+    def _check_not_over(self) -> None:
+        if self.over:
+            raise LockLost("this master has stopped, and the next one gives tablets to servers")
 
     @switches
     def vacate_to_disable(self, record: TabletRecord, living: Collection[str]) -> None:

@@ -18,7 +18,6 @@ from typing import Final, final
 from hbtable.errors import Conflict, HbtableError
 from hbtable.master.background_work import BackgroundWork
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tablets.assignment import Assign
 from hbtable.master.tablets.balancing import Move
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
@@ -187,9 +186,7 @@ class Relocations(BackgroundWork):
     @switches
     def _move(self, move: Move, schema: TableSchema, reports: ServerReports) -> None:
         log.info("master: %s", move.why)
-        taken = self._placement.taken(move.record, reports.living)
-        self._placement.place(Assign(taken, move.target, move.why), schema, reports.living)
-        self._placement.metrics.moves.value += 1
+        self._placement.move(move.record, move.target, move.why, schema, reports.living)
         self.moved += 1
 
 

@@ -31,8 +31,7 @@ class World:
         self.living = REPORTS
         self.ended = 0
         self.at_once = self.most_at_once = 0
-        self.slow_loads = self.metrics = self.moves = self
-        self.value = 0
+        self.slow_loads = self
         self.crowded = False
         self.relocations = Relocations(
             runtime,
@@ -70,15 +69,12 @@ class World:
         self.meet("METADATA")
         return TABLE
 
-    def taken(self, record: Any, living: Any) -> Any:
+    def move(self, record: Any, target: str, why: str, schema: Any, living: Any) -> None:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.runtime.sleep(0.01)
         self.at_once -= 1
         self.meet("owner")
-        return record
-
-    def place(self, action: Any, schema: Any, living: Any) -> None:
         self.meet("next owner")
 
     def begin(self) -> tuple[str, bool]:
