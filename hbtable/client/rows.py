@@ -141,8 +141,7 @@ class Rows:
         limit = None if limit is None else at_least_one("'limit'", limit)
         scan_batching = None if scan_batching is None else at_least_one("'scan_batching'", scan_batching)
         rows = row_range(row_start, row_stop, row_prefix, reverse)
-        text = filter.text if isinstance(filter, Filter) else None if filter is None else bytes_of("the filter", filter)
-        spec = replace(_spec(columns, timestamp, versions, time_range), filter=text)
+        spec = scan_spec(columns, filter, timestamp, versions, time_range)
         request = ScanRequest(rows, spec, reverse, scan_batching or 0, batch_size)
         found = self._pages(request, limit, include_timestamp, versions)
         return ((row, OrderedDict(sorted(data.items()))) for row, data in found) if sorted_columns else found
@@ -261,6 +260,19 @@ def row_range(row_start: Key | None, row_stop: Key | None, row_prefix: Key | Non
     first = b"" if row_start is None else bytes_of("'row_start'", row_start)
     last = b"" if row_stop is None else bytes_of("'row_stop'", row_stop)
     return between(first, last, reverse)
+
+
+@switches
+def scan_spec(
+    columns: Iterable[Key] | None,
+    filter: Key | Filter | None,
+    timestamp: int | None,
+    versions: int | None,
+    time_range: TimeRange | None,
+) -> ReadSpec:
+    """The cells that scan()'s arguments ask for. InvalidRequest."""
+    text = filter.text if isinstance(filter, Filter) else None if filter is None else bytes_of("the filter", filter)
+    return replace(_spec(columns, timestamp, versions, time_range), filter=text)
 
 
 @switches

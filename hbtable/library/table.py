@@ -1,23 +1,28 @@
 """A table of the library: rows, and what there is to know of the table itself."""
 
-from collections.abc import Iterable
-from typing import Protocol, TypedDict, final
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, TypedDict, final
 
-from hbtable.client.columns import Key, full, listed, write_time
-from hbtable.client.given import bytes_of
-from hbtable.client.rows import Rows, row_range
+from hbtable.client.columns import K, Key, full, listed, write_time
+from hbtable.client.filter_text import Filter
+from hbtable.client.given import at_least_one, bytes_of
+from hbtable.client.rows import Rows, TimeRange, row_range, scan_spec
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.client.whole_rows import Families, with_all_families
-from hbtable.errors import WrongType
+from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.hbase.regions import Region
 from hbtable.library.options import FamilyDescription, described_family
 from hbtable.library.row_changes import Comparison, RowChanges, comparison
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.mutation import RowMutation
-from hbtable.model.read import ReadSpec
+from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.usage import FamilyUsage
 from hbtable.model.values import shown
 from hbtable.switches import switches
+
+if TYPE_CHECKING:
+    from pyarrow import DataType, RecordBatchReader
 
 _DELETES_AT_ONCE = 1000
 _KEYS_ONLY = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
@@ -70,6 +75,54 @@ class Table(Rows):
         group together. Of the tablets that are served now: [] of a disabled table. TableNotFound; AccessDenied for a
         user who may not see the families; Unavailable when a server does not answer."""
         return self.connection.usage_of(self.name)
+
+    @switches
+    def to_arrow(
+        self,
+        columns: "Mapping[K, DataType | None] | Iterable[Key] | None" = None,
+        *,
+        row_start: Key | None = None,
+        row_stop: Key | None = None,
+        row_prefix: Key | None = None,
+        filter: Key | Filter | None = None,
+        timestamp: int | None = None,
+        time_range: TimeRange | None = None,
+        versions: int | None = None,
+        batch_rows: int = 10_000,
+        row: str = "row",
+    ) -> "RecordBatchReader":
+        """A scan as Arrow's record batches (`pip install 'hbtable[arrow]'`). They are read as they are asked for.
+
+        `columns` as types by name gives a record a row: a field `row`, and one of that type for each column (None: the
+        bytes as they are), null where the row has no such column. Numbers are big-endian in the table, text is UTF-8,
+        lists and structs are JSON. A value that is not such a one ends the reading with a WrongValue, which names it.
+        Rows with none of the columns are left out, as by scan().
+
+        `columns` as names of columns and families, or None for all, gives a record a cell, of the fields `row`, column,
+        timestamp and value. Of each column there are at most `versions` (1).
+
+        A batch is what is read at a time: at most `batch_rows` rows, and fewer where they are large. The other
+        arguments are scan()'s. Like a scan it is not a snapshot.
+        """
+        try:
+            reading = import_module("hbtable.library.arrow.reading")
+        except ModuleNotFoundError as error:
+            if error.name != "pyarrow":
+                raise
+            raise InvalidRequest(
+                "to_arrow needs pyarrow, which is not installed: pip install 'hbtable[arrow]'"
+            ) from None
+        is_wide = isinstance(columns, Mapping)
+        if is_wide and versions not in (None, 1):
+            raise WrongValue("with types in 'columns' a record has one value of each column; give names for 'versions'")
+        batch_rows = at_least_one("'batch_rows'", batch_rows)
+        rows = row_range(row_start, row_stop, row_prefix)
+        spec = scan_spec(columns, filter, timestamp, versions, time_range)
+        form = reading.WideForm(columns, row) if is_wide else reading.LongForm(row)
+        pieces = 0 if is_wide or filter is not None else reading.CELLS_AT_ONCE
+        request = ScanRequest(rows, spec, cells_per_row=pieces, max_rows=batch_rows)
+        reader: RecordBatchReader = reading.batch_reader(form, self.table.scan_page, request)
+        return reader
 
     @switches
     def mutate_row(self, row: Key, changes: RowChanges) -> None:

@@ -1,0 +1,133 @@
+"""An Arrow column made of the bytes of a column's values: of None, where a row has no value, null is made.
+
+Numbers are big-endian, as HBase's `Bytes.toBytes` and hbtable's counters write them, times and dates so the numbers
+that Arrow keeps of them. A boolean is one byte, false when it is 0. Text is UTF-8. Lists, structs and maps are JSON.
+"""
+
+import json
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types as kinds
+
+from hbtable.errors import WrongType
+
+Values = Sequence[bytes | None]
+Decode = Callable[[Values], pa.Array]
+"""Raises Undecodable."""
+
+_CODES: Final = {
+    "int8": "b", "int16": "h", "int32": "i", "int64": "q",
+    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+    "float": "f", "double": "d",
+}  # fmt: skip
+"""Of the module array, by the name of an Arrow type."""
+
+
+class Undecodable(Exception):
+    """The value at this place does not hold what its column's type wants."""
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(why)
+        self.at = at
+        self.why = why
+
+
+def decoder(column: str, type: pa.DataType) -> Decode:
+    """WrongType names a column whose type there is no reading for."""
+    if not isinstance(type, pa.DataType):
+        raise WrongType(f"the type of column {column} is {type!r}, and has to be a type of pyarrow, as pyarrow.int64()")
+    if isinstance(type, pa.DictionaryType):
+        decode = decoder(column, type.value_type)
+        return lambda values: decode(values).cast(type)
+    if str(type) in _CODES:
+        return lambda values: _numbers(values, type)
+    if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):
+        whole = pa.int32() if type.bit_width == 32 else pa.int64()
+        return lambda values: _numbers(values, whole).view(type)
+    if kinds.is_boolean(type):
+        return _booleans
+    if kinds.is_binary(type) or kinds.is_large_binary(type) or kinds.is_binary_view(type):
+        return lambda values: pa.array(values, type)
+    if kinds.is_fixed_size_binary(type):
+        return lambda values: _of_one_width(values, type)
+    if kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type):
+        return lambda values: _texts(values, type)
+    if kinds.is_list(type) or kinds.is_struct(type) or kinds.is_map(type):
+        return lambda values: _json(values, type)
+    raise WrongType(
+        f"the type of column {column} is {type}, which no bytes are read as; read it as pyarrow.binary() and convert it"
+    )
+
+
+def _numbers(values: Values, type: pa.DataType) -> pa.Array:
+    width = type.bit_width // 8
+    present = [value for value in values if value is not None]
+    _check_widths(values, present, width, str(type))
+    numbers = array(_CODES[str(type)])
+    numbers.frombytes(b"".join(present))
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    dense = pa.Array.from_buffers(type, len(numbers), [None, pa.py_buffer(numbers)])
+    return dense if len(present) == len(values) else _with_nulls(dense, values)
+
+
+def _check_widths(values: Values, present: list[bytes], width: int, name: str) -> None:
+    if set(map(len, present)) <= {width}:
+        return
+    for at, value in enumerate(values):
+        if value is not None and len(value) != width:
+            raise Undecodable(at, f"it has {len(value)} bytes, and {name} has {width}")
+
+
+def _with_nulls(dense: pa.Array, values: Values) -> pa.Array:
+    places: list[int | None] = []
+    count = 0
+    for value in values:
+        places.append(None if value is None else count)
+        count += value is not None
+    return dense.take(pa.array(places, pa.int64()))
+
+
+def _booleans(values: Values) -> pa.Array:
+    _check_widths(values, [value for value in values if value is not None], 1, "bool")
+    return pa.array([None if value is None else value != b"\0" for value in values], pa.bool_())
+
+
+def _of_one_width(values: Values, type: pa.DataType) -> pa.Array:
+    width = type.bit_width // 8
+    _check_widths(values, [value for value in values if value is not None], width, str(type))
+    return pa.array(values, type)
+
+
+def _texts(values: Values, type: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, pa.binary()).cast(type)
+    except pa.ArrowInvalid:
+        for at, value in enumerate(values):
+            try:
+                (value or b"").decode()
+            except UnicodeDecodeError as error:
+                raise Undecodable(at, f"it is no UTF-8 from byte {error.start} on") from None
+        raise
+
+
+def _json(values: Values, type: pa.DataType) -> pa.Array:
+    decoded: list[Any] = []
+    for at, value in enumerate(values):
+        try:
+            decoded.append(None if value is None else json.loads(value))
+        except ValueError as error:  # of UTF-8, too
+            raise Undecodable(at, f"it is no JSON: {error}") from None
+    try:
+        return pa.array(decoded, type)
+    except (ValueError, TypeError, OverflowError):
+        for at, one in enumerate(decoded):
+            try:
+                pa.array([one], type)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise Undecodable(at, f"its JSON is no {type}: {error}") from None
+        raise
