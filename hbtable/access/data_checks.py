@@ -34,7 +34,7 @@ class DataChecks:
     def readable(self, table: bytes, asked: Columns | None) -> Columns | None:
         """The part of these columns that a get or a scan may see; `asked` itself where that is all of them."""
         user = self._caller()
-        rights = self._permissions().rights(user, table, Action.READ)
+        rights = self._permissions().readable(user, table)
         if rights.whole:
             return asked
         found = rights.narrowed(asked)
@@ -49,13 +49,13 @@ class DataChecks:
     def check_all_readable(self, table: bytes, asked: Columns | None) -> None:
         """Whether there is such a cell is told only of what may be read as a whole."""
         user = self._caller()
-        if not self._permissions().rights(user, table, Action.READ).cover(asked):
+        if not self._permissions().readable(user, table).cover(asked):
             raise denials.reading(user, table)
 
     def check_mutations(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
         """Every column that is named, whatever the rows hold."""
         user = self._caller()
-        rights = self._permissions().rights(user, table, Action.WRITE)
+        rights = self._permissions().writable(user, table)
         if rights.whole:
             return
         puts = puts_in_columns(mutations)
@@ -69,21 +69,21 @@ class DataChecks:
         """The right to delete each of these, all that the table has. The refusal names none of them, which the caller
         may not know of."""
         user = self._caller()
-        rights = self._permissions().rights(user, table, Action.WRITE)
+        rights = self._permissions().writable(user, table)
         if not rights.whole and not all(rights.covers(family, None) for family in families):
             raise denials.at(user, of_table(table), Action.WRITE)
 
     def check_read_and_written(self, table: bytes, columns: Iterable[tuple[bytes, bytes]]) -> None:
         """Counters, and what is appended to."""
         user, permissions, named = self._caller(), self._permissions(), tuple(columns)
-        self._check_columns(user, table, permissions.rights(user, table, Action.WRITE), named, Action.WRITE)
-        self._check_columns(user, table, permissions.rights(user, table, Action.READ), named, Action.READ)
+        self._check_columns(user, table, permissions.writable(user, table), named, Action.WRITE)
+        self._check_columns(user, table, permissions.readable(user, table), named, Action.READ)
 
     def check_condition(self, table: bytes, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
         """Both rights to the column that is looked at, and the right to write what is changed."""
         user, permissions, named = self._caller(), self._permissions(), ((family, qualifier),)
-        self._check_columns(user, table, permissions.rights(user, table, Action.READ), named, Action.READ)
-        self._check_columns(user, table, permissions.rights(user, table, Action.WRITE), named, Action.WRITE)
+        self._check_columns(user, table, permissions.readable(user, table), named, Action.READ)
+        self._check_columns(user, table, permissions.writable(user, table), named, Action.WRITE)
         self.check_mutations(table, (mutation,))
 
     def _check_columns(

@@ -14,18 +14,22 @@ from hbtable.access.table_rights import ALL_OF_IT, NOTHING_OF_IT, TableRights, o
 from hbtable.access.user import User
 
 _MOST_REMEMBERED: Final = 100_000
+"""Of either right."""
+_Remembered = tuple[str, frozenset[str], bytes]
+"""A user's name and groups, and a table."""
 
 
 @final
 class Permissions:
     """`superusers`: names, and groups as @NAME; they may do everything."""
 
-    __slots__ = ("_rights", "_superusers", "grants")
+    __slots__ = ("_readable", "_superusers", "_writable", "grants")
 
     def __init__(self, superusers: Iterable[str] = (), grants: Grants = NO_GRANTS) -> None:
         self._superusers = frozenset(superusers)
         self.grants = grants
-        self._rights: dict[tuple[User, bytes, Action], TableRights] = {}
+        self._readable: dict[_Remembered, TableRights] = {}
+        self._writable: dict[_Remembered, TableRights] = {}
 
     @property
     def superusers(self) -> frozenset[str]:
@@ -66,17 +70,27 @@ class Permissions:
             holder in self.grants.at(scope) for scope in self.grants.of_table.get(table, ()) for holder in holders
         )
 
-    def rights(self, user: User | None, table: bytes, action: Action) -> TableRights:
-        """The part of a table that he may read, or write."""
+    def readable(self, user: User | None, table: bytes) -> TableRights:
+        """The part of a table that he may read."""
+        return self._remembered(self._readable, user, table, Action.READ)
+
+    def writable(self, user: User | None, table: bytes) -> TableRights:
+        """The part of a table that he may write."""
+        return self._remembered(self._writable, user, table, Action.WRITE)
+
+    def _remembered(
+        self, rights: dict[_Remembered, TableRights], user: User | None, table: bytes, action: Action
+    ) -> TableRights:
+        """Each read and write comes by here, so nothing in a key is hashed by a method written in Python."""
         if user is None:
             return NOTHING_OF_IT
-        key = user, table, action
-        known = self._rights.get(key)
+        key = user.name, user.groups, table
+        known = rights.get(key)
         if known is None:
             known = self._found(user, table, action)
-            if len(self._rights) >= _MOST_REMEMBERED:
-                self._rights.clear()
-            self._rights[key] = known
+            if len(rights) >= _MOST_REMEMBERED:
+                rights.clear()
+            rights[key] = known
         return known
 
     def _found(self, user: User, table: bytes, action: Action) -> TableRights:

@@ -16,7 +16,7 @@ class TableRights(NamedTuple):
 
     def narrowed(self, asked: Columns | None) -> Columns | None:
         """The part of it that may be had: `asked` itself where that is all of it, {} where nothing is."""
-        if self.whole:
+        if self.cover(asked):
             return asked
         if asked is None:
             return self.columns
@@ -27,13 +27,25 @@ class TableRights(NamedTuple):
                 both = qualifiers if held is None else held if qualifiers is None else held & qualifiers
                 if both is None or both:
                     found[family] = both
-        return asked if found == asked else found
+        return found
 
     def cover(self, asked: Columns | None) -> bool:
         """Whether all of it may be had."""
-        if self.whole:
+        if self.whole or asked is self.columns:
             return True
-        return asked is not None and self.narrowed(asked) == asked
+        if asked is None:
+            return False
+        columns = self.columns
+        for family, qualifiers in asked.items():
+            if family not in columns:
+                return False
+            held = columns[family]
+            if qualifiers is None:
+                if held is not None:
+                    return False
+            elif not qualifiers or (held is not None and not qualifiers <= held):
+                return False  # nothing of a family is no part of it
+        return True
 
     def covers(self, family: bytes, qualifier: bytes | None) -> bool:
         """Whether the rights cover a column, or with None the whole family."""

@@ -79,6 +79,19 @@ class ReadSpec:
     max_bytes: int = ANSWER_BYTES
     """LimitExceeded when the rows of a read, or a row of a scan that is not cut into pieces, count more (bytes_of)."""
 
+    def of_columns(self, columns: Columns | None) -> "ReadSpec":
+        """The same of these columns. dataclasses.replace takes five times as long."""
+        return ReadSpec(
+            columns,
+            self.min_timestamp,
+            self.max_timestamp,
+            self.max_versions,
+            self.filter,
+            self.cache_blocks,
+            self.raw,
+            self.max_bytes,
+        )
+
 
 EVERYTHING: Final = ReadSpec()
 

@@ -114,7 +114,7 @@ class GuardedTabletService(TabletService):
         columns = self._checks.readable(tablet.schema.name, spec.columns)
         if columns is spec.columns:
             return spec
-        return replace(spec, columns=self._there(tablet, spec.columns, columns))
+        return spec.of_columns(self._there(tablet, spec.columns, columns))
 
     def _there(self, tablet: Tablet, asked: Columns | None, granted: Columns | None) -> Columns | None:
         """Without families to which there is a right and which the table does not have, unless they were asked for by

@@ -14,13 +14,14 @@ times a plain one, permissions at most 3 us a call.
 import argparse
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from types import FrameType, SimpleNamespace
+from typing import Any, Final, NamedTuple
 
 import happybase
 import happybase.connection
@@ -34,7 +35,7 @@ from hbtable.access.scopes import of_table
 from hbtable.access.user import User
 from hbtable.hbase.permissions.guarded_table import GuardedTable
 from hbtable.model.mutation import PUT, RowMutation
-from hbtable.model.read import ReadSpec
+from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.tabletserver.guarded_service import GuardedTabletService
 from tests.bench.bench_trees import cpu_of
 from tests.harness.certificates import CA, put_certificate
@@ -110,6 +111,10 @@ class DoesNothing:
     def read_rows(self, *_: object) -> list[object]:
         return []
 
+    def scan(self, *_: object) -> object: ...
+
+    def scan_page(self, *_: object) -> object: ...
+
 
 class OfTable:
     """A client's table over the tablet server's calls."""
@@ -125,14 +130,18 @@ class OfTable:
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> object:
         return self._service.read_rows(20, rows, spec)
 
+    def scan_page(self, request: ScanRequest) -> object:
+        return self._service.scan(20, request)
 
-def guarded() -> tuple[Any, Any]:
-    """(a table without checks, the same with both). The user has his rights by one of three groups, among a thousand
-    grants of others."""
+
+def guarded(family: bytes) -> tuple[Any, Any]:
+    """(a table without checks, the same with both). The user has his rights to the whole table, or to one family, by
+    one of three groups, among a thousand grants of others."""
     grants = NO_GRANTS
     for number in range(1000):
         grants = grants.with_grant(f"user{number}", of_table(b"t%d" % (number % 300)), 0b11)
-    permissions = Permissions({"root"}, grants.with_grant("@readers", of_table(b"t"), Action.READ | Action.WRITE))
+    rights = Action.READ | Action.WRITE
+    permissions = Permissions({"root"}, grants.with_grant("@readers", of_table(b"t", family), rights))
     ann = User("ann", frozenset(("staff", "readers", "night")))
     checks = DataChecks(lambda: permissions, lambda: ann)
     tablet = SimpleNamespace(schema=SimpleNamespace(name=b"t"), record=SimpleNamespace(table_id=16))
@@ -142,20 +151,56 @@ def guarded() -> tuple[Any, Any]:
     return OfTable(inner), GuardedTable(table, checks)
 
 
+_ROWS: Final = (b"r",)
+_PUTS: Final = (RowMutation(b"r", [(PUT, b"f", b"q", 5, b"v")]),)
+_COLUMN: Final = ReadSpec({b"f": frozenset({b"q"})})
+_SCAN: Final = ScanRequest(spec=ReadSpec({b"f": None}))
+_WORKS: Final[tuple[tuple[str, Callable[[Any], object]], ...]] = (
+    ("put", lambda table: table.mutate(_PUTS)),
+    ("get of a column", lambda table: table.read_rows(_ROWS, _COLUMN)),
+    ("get of all columns", lambda table: table.read_rows(_ROWS, EVERYTHING)),
+    ("page of a scan", lambda table: table.scan_page(_SCAN)),
+)
+
+
 def permissions_micros(calls: int, rounds: int) -> float:
-    """The dearer of a put and a get: what the checks add to one."""
-    plain, checked = guarded()
-    puts, spec, rows = [RowMutation(b"r", [(PUT, b"f", b"q", 5, b"v")])], ReadSpec({b"f": {b"q"}}), [b"r"]
-    works: dict[str, Callable[[Any], object]] = {
-        "put": lambda table: table.mutate(puts),
-        "get": lambda table: table.read_rows(rows, spec),
-    }
+    """The dearest call: what the checks add to it. Without the right to the whole table, a get of all columns is
+    narrowed to the family."""
     dearest = 0.0
-    for name, work in works.items():
-        found = [_once(work, checked, calls) - _once(work, plain, calls) for _ in range(rounds)]
-        print(f"{name + ', permissions':>24}: {statistics.median(found):+.2f} us", flush=True)
-        dearest = max(dearest, statistics.median(found))
+    for held, family in (("table", b""), ("family", b"f")):
+        plain, checked = guarded(family)
+        for name, work in _WORKS:
+            found = [_added(work, plain, checked, calls, bool(number % 2)) for number in range(rounds)]
+            added = statistics.median(found)
+            steps = _steps(work, checked) - _steps(work, plain)
+            print(f"{name}, rights to the {held}: {added:+.2f} us, {steps} steps of Python's machine", flush=True)
+            dearest = max(dearest, added)
     return dearest
+
+
+def _added(work: Callable[[Any], object], plain: Any, checked: Any, calls: int, checked_first: bool) -> float:
+    if checked_first:
+        return _once(work, checked, calls) - _once(work, plain, calls)
+    return -_once(work, plain, calls) + _once(work, checked, calls)
+
+
+def _steps(work: Callable[[Any], object], table: Any) -> int:
+    """Instructions of Python's own machine in one call: a number that other work on this computer cannot change."""
+    found = 0
+
+    def count(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal found
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        found += event == "opcode"
+        return count
+
+    work(table)
+    sys.settrace(count)
+    try:
+        work(table)
+    finally:
+        sys.settrace(None)
+    return found
 
 
 def _once(work: Callable[[Any], object], table: Any, calls: int) -> float:

@@ -42,11 +42,11 @@ class GuardedTable:
             self._refuse(denied)
         if columns is spec.columns:
             return table.read_rows(rows, spec)
-        narrowed = replace(spec, columns=columns)
+        narrowed = spec.of_columns(columns)
         try:
             return table.read_rows(rows, narrowed)
         except NoSuchFamily:
-            return table.read_rows(rows, replace(spec, columns=self._of_families_there(spec.columns, columns)))
+            return table.read_rows(rows, spec.of_columns(self._of_families_there(spec.columns, columns)))
 
     @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
@@ -56,10 +56,10 @@ class GuardedTable:
         if columns is spec.columns:
             return table.scan_page(request)
         try:
-            return table.scan_page(replace(request, spec=replace(spec, columns=columns)))
+            return table.scan_page(replace(request, spec=spec.of_columns(columns)))
         except NoSuchFamily:
             there = self._of_families_there(spec.columns, columns)
-            return table.scan_page(replace(request, spec=replace(spec, columns=there)))
+            return table.scan_page(replace(request, spec=spec.of_columns(there)))
 
     @switches
     def page_ahead(self, request: ScanRequest) -> AheadPage | None:
@@ -67,7 +67,7 @@ class GuardedTable:
         spec = request.spec
         columns = self.check_scan(spec.columns)
         if columns is not spec.columns:
-            request = replace(request, spec=replace(spec, columns=columns))
+            request = replace(request, spec=spec.of_columns(columns))
         return self._table.page_ahead(request)
 
     @switches
