@@ -154,7 +154,9 @@ struct ServedTablet {
   1: required i64 tableId,
   2: required i64 tabletId,
   3: required i64 schemaVersion,
-  4: required i64 sstableBytes
+  4: required i64 sstableBytes,
+  5: optional i64 reads = 0,
+  6: optional i64 writes = 0
 }
 
 /** `whole`: of everything that is served, so what is not named is not. `number`: of the last change. */

@@ -33,6 +33,9 @@ class ServedTablet(NamedTuple):
     tablet_id: int
     schema_version: int
     sstable_bytes: int
+    reads: int = 0
+    """Since its server opened it. Older releases do not say."""
+    writes: int = 0
 
 
 class ServedChanges(NamedTuple):

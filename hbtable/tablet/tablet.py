@@ -198,6 +198,10 @@ class Tablet:
         """The bytes of its SSTables. Of those shared with a split's other child only the own part counts, about."""
         return self._state.version.sstable_bytes(self._state.range)
 
+    def requests(self) -> tuple[int, int]:
+        """Reads and writes since it was opened here."""
+        return self._state.reads, self._state.writes
+
     @property
     def damaged(self) -> DamagedFiles:
         """Files of which not all can be read, as far as anybody has noticed."""

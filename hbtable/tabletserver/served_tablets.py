@@ -73,4 +73,6 @@ class ServedTablets(dict[int, Tablet]):
 def _told(tablet: Tablet, sizes: dict[Tablet, int]) -> ServedTablet:
     size = sizes.get(tablet)
     size = tablet.sstable_bytes() if size is None else size
-    return ServedTablet(tablet.record.table_id, tablet.record.tablet_id, tablet.schema.version, size)
+    return ServedTablet(
+        tablet.record.table_id, tablet.record.tablet_id, tablet.schema.version, size, *tablet.requests()
+    )

@@ -53,6 +53,8 @@ MAY_BE_PASSED_OVER = {
     "ScanPosition.timestamp": "as its column",
     "ScanPosition.versions": "as its column",
     "TabletStatus.damaged": "shown to people",
+    "ServedTablet.reads": "an older master places tablets by their number",
+    "ServedTablet.writes": "as its reads",
     "MasterService.create_table.creator": "an older master gives the creator no right: a superuser has to",
     "TabletAdmin.tablets.tableId": "the older role tells of every table, which is more than was asked for",
 }

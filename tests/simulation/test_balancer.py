@@ -4,6 +4,9 @@ from collections import Counter
 
 import pytest
 
+from hbtable.master.tablets import placement_cost
+from hbtable.master.tablets.server_load import TabletLoad
+from hbtable.model.read import EVERYTHING
 from tests.harness.many_servers import Cluster
 
 SPLITS = [b"row000%03d" % n for n in range(30, 300, 30)]
@@ -113,5 +116,63 @@ def test_a_server_that_only_just_came_gets_nothing_yet(cluster_of, machine):
         assert set(counts(cluster)) == {old}
         cluster.runtime.sleep(10)
         assert sorted(counts(cluster)) == sorted(cluster.servers)
+
+    cluster.runtime.run(body)
+
+
+def test_the_tablets_of_a_small_table_are_spread_though_all_servers_have_as_many(cluster_of, machine):
+    cluster = cluster_of(13)
+
+    def body():
+        cluster.start(1)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(b"small"), [b"1", b"2"])
+        (first,) = cluster.servers
+        cluster.start_server()
+        cluster.start_server()
+        admin.create_table(machine.schema(b"large"), SPLITS)  # on the two others
+        admin.balance_switch(False)
+        for tablet in admin.tablets(b"small"):
+            if tablet.owner != first:
+                admin.move_tablet(b"small", tablet.tablet_id, first)
+        assert set(counts(cluster, b"small")) == {first}
+        admin.balance_switch(True)
+        cluster.runtime.sleep(40)
+        assert counts(cluster, b"small") == dict.fromkeys(cluster.servers, 1)
+        moved = cluster.master.tables.relocations.moved
+        cluster.runtime.sleep(60)
+        assert cluster.master.tables.relocations.moved == moved, "it rests"
+
+    cluster.runtime.run(body)
+
+
+def test_requests_are_evened_out_by_exchanges_and_status_says_when_none_helps(cluster_of, machine, monkeypatch):
+    monkeypatch.setattr(placement_cost, "LEAST", TabletLoad(0.5, 0.5, 1 << 40))
+    cluster = cluster_of(14)
+
+    def body():
+        cluster.start(3)
+        admin, operations = cluster.client.admin, cluster.client.operations
+        admin.create_table(machine.schema(), SPLITS)
+        cluster.runtime.sleep(30)
+        owner = admin.tablets(b"t")[0].owner
+        hot = [one for one in admin.tablets(b"t") if one.owner == owner][:3]
+        assert len(hot) == 3
+
+        table = cluster.client.table(b"t")
+
+        def read(tablets, seconds):
+            for _ in range(seconds):
+                for one in tablets * 5:  # the client looks METADATA up now and then, which is load as well
+                    table.read_rows([one.range.start + b"0"], EVERYTHING)
+                cluster.runtime.sleep(1)
+
+        read(hot, 160)
+        ids = {one.tablet_id for one in hot}
+        found = Counter(one.owner for one in admin.tablets(b"t") if one.tablet_id in ids)
+        assert found == dict.fromkeys(cluster.servers, 1)
+        assert operations.balancer_rests() == ""
+        read(hot[:1], 240)
+        assert "times the reads of a server in the mean, and no exchange" in operations.balancer_rests()
 
     cluster.runtime.run(body)

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Final, final
 
 from hbtable.errors import UnsupportedFormat
+from hbtable.master.servers.tablet_loads import TabletLoads
 from hbtable.model.status import EVERY_TABLE, ServedChanges, ServedTablet
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.services import TabletAdmin
@@ -18,7 +19,10 @@ _WHOLE_SECONDS: Final = 60.0
 class KnownTablets:
     """The tablets of one living server. The attributes are as of its last answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, loads: TabletLoads | None = None, server: str = "") -> None:
+        """`loads` is told what the server counted."""
+        self._loads = loads or TabletLoads()
+        self._server = server
         self.tablet_ids: frozenset[int] = frozenset()
         self.sstable_bytes = 0
         self.user_tablets = 0
@@ -48,15 +52,24 @@ class KnownTablets:
         self._whole_at = now
         kept = [one for one in self._tablets.values() if table_id not in (EVERY_TABLE, one.table_id)]
         told = [
-            ServedTablet(one.record.table_id, one.record.tablet_id, one.schema_version, one.sstable_bytes)
+            ServedTablet(
+                one.record.table_id,
+                one.record.tablet_id,
+                one.schema_version,
+                one.sstable_bytes,
+                one.reads,
+                one.writes,
+            )
             for one in found
         ]
+        self._loads.saw(self._server, told, now)
         tables = {one.table_id for one in told}  # some answer with every table
         self._hold([*(one for one in kept if one.table_id not in tables), *told])
 
     def _apply(self, changes: ServedChanges, now: float) -> None:
         if changes.number < self._number:
             return  # a later question was answered first, and told of all this
+        self._loads.saw(self._server, changes.served, now)
         if changes.whole:
             self._whole_at = now
             self._hold(changes.served)

@@ -16,7 +16,8 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import ServerFile
 from hbtable.master.servers.known_tablets import KnownTablets
 from hbtable.master.servers.liveness import list_servers
-from hbtable.master.tablets.server_load import ServerLoad
+from hbtable.master.servers.tablet_loads import TabletLoads
+from hbtable.master.tablets.server_load import ServerLoad, TabletLoad
 from hbtable.model.status import EVERY_TABLE
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
@@ -39,6 +40,8 @@ class ServerReports(NamedTuple):
     """By server and table: the oldest version of the schema that it uses."""
     starting: frozenset[str] = frozenset()
     """They have their lock and are not known otherwise yet."""
+    tablet_loads: Mapping[int, TabletLoad] = MappingProxyType({})
+    """By tablet, of late; one that was not measured yet is missing."""
 
     @property
     def living(self) -> frozenset[str]:
@@ -71,6 +74,7 @@ class ReportCollector:
         self._transport = transport
         self._known: dict[str, KnownTablets] = {}
         """By living server, as of its last answers."""
+        self._loads = TabletLoads()
 
     @switches
     def collect(self, struggling: frozenset[str] = frozenset(), table_id: int = EVERY_TABLE) -> ServerReports:
@@ -80,7 +84,7 @@ class ReportCollector:
             self._on_death()
             log.info("tablet server %s is dead: nobody holds its lock", name)
         names = sorted(living)
-        self._known = {name: self._known.get(name) or KnownTablets() for name in names}
+        self._known = {name: self._known.get(name) or KnownTablets(self._loads, name) for name in names}
 
         def question(name: str, known: KnownTablets) -> Callable[[], None]:
             return lambda: known.ask(self._transport.tablet_admin(name), table_id, self._runtime.clock_seconds())
@@ -93,7 +97,8 @@ class ReportCollector:
             if not isinstance(answer, HbtableError):
                 loads[name] = _load(living[name], known[name], name in struggling)
         oldest = {name: dict(known[name].oldest_schemas) for name in loads}
-        return ServerReports(loads, frozenset(names).difference(loads), oldest, starting)
+        self._loads.keep_only((one.tablet_ids for one in known.values()), self._runtime.clock_seconds())
+        return ServerReports(loads, frozenset(names).difference(loads), oldest, starting, self._loads.loads)
 
 
 def _load(file: ServerFile, known: KnownTablets, struggling: bool) -> ServerLoad:

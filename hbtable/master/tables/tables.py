@@ -137,7 +137,7 @@ class TableOperations:
         self.relocations = Relocations(
             runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle
         )
-        self.balancer = Balancer(session, catalog, reports, self.relocations)
+        self.balancer = Balancer(runtime.clock_seconds, session, catalog, reports, self.relocations)
         self.decommissions = Decommissions(runtime, session, placement, reports, self.relocations)
         self.alterations = Alterations(runtime, session, catalog, placement, reports, self.settled)
         self._request_cycle = request_cycle

@@ -4,6 +4,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
+class TabletLoad(NamedTuple):
+    """The load that a tablet is to its server: requests in a second, of late, and bytes in SSTables."""
+
+    reads: float
+    writes: float
+    sstable_bytes: int
+
+
 class ServerLoad(NamedTuple):
     """A living server as the planner sees it."""
 

@@ -24,6 +24,9 @@ class Served:
         self.record = TabletRecord(table_id, tablet_id, RowRange(), 0)
         self.schema = Schema(version)
 
+    def requests(self) -> tuple[int, int]:
+        return 0, 0
+
     def sstable_bytes(self) -> int:
         return self.record.tablet_id
 

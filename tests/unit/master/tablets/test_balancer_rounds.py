@@ -40,7 +40,7 @@ def test_it_makes_no_hundred_plans_while_every_table_is_busy(at_first: int) -> N
     def main() -> None:
         world: Any = Busy(at_first)
         session = MemoryLockService(runtime).open_session("master")
-        balancer = Balancer(session, world, lambda: REPORTS, world)
+        balancer = Balancer(runtime.clock_seconds, session, world, lambda: REPORTS, world)
         assert not balancer.run(), "they are not even"
         assert world.plans <= 3
         assert "other operations go on" in balancer.rests

@@ -12,7 +12,7 @@ def test_two_who_switch_at_once_are_both_obeyed_one_after_the_other() -> None:
         def main(runtime: SimulatedRuntime = runtime) -> None:
             service = MemoryLockService(runtime)
             balancers = [
-                Balancer(service.open_session(name), None, None, None)  # type: ignore[arg-type]
+                Balancer(runtime.clock_seconds, service.open_session(name), None, None, None)  # type: ignore[arg-type]
                 for name in ("one", "two")
             ]
             for on in (False, True):

@@ -8,9 +8,11 @@ import pytest
 
 from hbtable.master.servers.decommissions import departures
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
+from hbtable.master.tablets.assignment import ClusterSnapshot, plan
 from hbtable.master.tablets.balancing import plan_moves
+from hbtable.master.tablets.exchanges import Exchanges, plan_exchanges
 from hbtable.master.tablets.handovers import targets
+from hbtable.master.tablets.server_load import ServerLoad, TabletLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
 
@@ -117,8 +119,15 @@ def nothing_to_do(servers: int, each: int) -> tuple[int, int]:
     """Everything is served, and evenly."""
     tablets, served = cluster(servers, each)
     snapshot = ClusterSnapshot(tablets, served)
-    count = calls(lambda: (plan(snapshot), plan_moves(tablets, served, frozenset(), 1000), departures(tablets, served)))
-    return count, len(tablets)
+    counts, loads = dict.fromkeys(served, each), {one.tablet_id: TabletLoad(9.0, 9.0, 1 << 25) for one in tablets}
+
+    def every_plan() -> None:
+        plan(snapshot)
+        plan_moves(tablets, served, frozenset(), 1000)
+        departures(tablets, served)
+        assert plan_exchanges(tablets, counts, loads, (), 16) == Exchanges([], "")
+
+    return calls(every_plan), len(tablets)
 
 
 CASES = [start_of_all, death_of_a_tenth, new_servers, a_tenth_leaves, a_tenth_stops, nothing_to_do]
