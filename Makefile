@@ -7,6 +7,7 @@
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
 #   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares
+#   make types    pyright's opinion of tests/types, beside mypy's in make check
 #   make manual   the manual's site, from docs/ into build/manual
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
@@ -72,12 +73,18 @@ verify: $(VENV)/.test
 	@$(call TIMED,$(MAKE) compat,make compat)
 	@$(call TIMED,$(MAKE) other-systems,make other-systems)
 	@$(call TIMED,$(MAKE) manual,make manual)
+	@$(call TIMED,$(MAKE) types,make types)
 
 # Warnings are errors: links that lead nowhere, docstrings that are no text.
 .PHONY: manual
 manual: $(VENV)/.manual
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/manual
 	@echo "the manual is build/manual/index.html"
+
+# Both read the same file: what they have to find in it stands there, and what one of them does not find is an error.
+.PHONY: types
+types: $(VENV)/.types
+	$(BIN)/basedpyright --project tests/types --pythonpath $(BIN)/python
 
 .PHONY: long-tests
 long-tests: $(VENV)/.test
@@ -271,6 +278,10 @@ $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
 	@echo "installing hbtable, the packages it needs and those of its tests and checks into $(VENV), which is done once"
 	@$(INSTALL) --use-pep517 --editable '.[test,check,native,parquet]'
 	@touch $@ $(VENV)/.run $(VENV)/.native
+
+$(VENV)/.types: $(VENV)/.run
+	@$(INSTALL) --editable '.[types]'
+	@touch $@
 
 $(VENV)/.manual: $(VENV)/.run
 	@$(INSTALL) --editable '.[manual]'

@@ -1,5 +1,6 @@
-"""Uses of the library for `make check`, which runs mypy over this file: right ones pass, and each wrong one has the
-error in its `type: ignore`. Where mypy does not find that error, it complains of the comment. Nothing else runs it."""
+"""Uses of the library for mypy (`make check`) and pyright (`make types`). Right ones pass. Each wrong one has the error
+in its `type: ignore`, by the name that mypy has for it: where mypy does not find that one, or pyright finds none, it
+complains of the comment. Nothing else runs this."""
 
 import hbtable
 
