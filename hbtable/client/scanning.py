@@ -2,8 +2,8 @@
 
 Two kinds of pages are short: the last one, and one that ends before rows that cannot be given, because they are damaged
 or exceed a limit. In the second case the next page is an error. A caller whose clients take a short page for the end
-has to fill it, and so meets the error. (A request for plain rows also gets short pages, because a page has either plain
-rows or others.)
+has to fill it, and so meets the error. (A request for plain rows, or for rows by column, also gets short pages, because
+a page has either these or others.)
 
 Between tablets the filter's state goes along. Backward, "right before the tablet that begins at row M" has no row of
 its own to name: that position is row M with all its cells done (BETWEEN_TABLETS), which only this module makes and
@@ -46,8 +46,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     position = request.position
     while True:
         at, before = place(request, position)
-        plain = request.plain and not rows
-        narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size, plain)
+        narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size, not rows)
         try:
             found, record = scan_tablet(at, before, narrow)
         except (DataDamaged, LimitExceeded):
@@ -58,10 +57,10 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
         if position is None or before or (not request.reversed and position.row == record.range.start):
             tablets += 1
         position = found.next
-        if found.plain is not None:
+        if found.plain is not None or found.columns is not None:
             if position is None:
                 position = _beyond(request, record.range, b"")
-            return ScanPage([], position, rows_scanned=scanned, tablets=tablets, plain=found.plain)
+            return found._replace(next=position, rows_scanned=scanned, tablets=tablets)
         if not rows:
             if position is not None and len(found.rows) >= request.max_rows:
                 return ScanPage(found.rows, position, found.filter_finished, found.filter_state, scanned, tablets)
@@ -83,7 +82,7 @@ def page_of_one_tablet(
 ) -> ScanPage | None:
     """The page that page() makes of a request without a filter, where `tablet` is the one of its position, which `scan`
     asks. None: the page goes on behind that tablet."""
-    narrowed = _narrowed(request, request.position, request.max_rows, request.max_bytes, request.plain, tablet)
+    narrowed = _narrowed(request, request.position, request.max_rows, request.max_bytes, True, tablet)
     found = scan(narrowed)
     if found.next is None and _beyond(request, tablet.range, b"") is not None:
         return None
@@ -102,10 +101,11 @@ def _narrowed(
     position: ScanPosition | None,
     max_rows: int,
     max_bytes: int,
-    plain: bool,
+    is_first: bool,
     tablet: TabletRecord,
 ) -> ScanRequest:
-    """The request to one tablet: its own part of the range, and no more than still fits."""
+    """The request to one tablet: its own part of the range, and no more than still fits. `is_first`: nothing was found
+    for the page yet, so that it may be of another kind than rows."""
     within = request.range.intersect(tablet.range)
     if position is not None and position.cells_done == BETWEEN_TABLETS:
         within = within.intersect(RowRange(b"", position.row))
@@ -114,7 +114,10 @@ def _narrowed(
     if within == request.range and position == request.position and max_rows == request.max_rows:
         return request
     spec, cells_per_row, times = request.spec, request.cells_per_row, request.family_times
-    return ScanRequest(within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain, times)
+    plain, by_column = (request.plain, request.by_column) if is_first else (False, ())
+    return ScanRequest(
+        within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain, times, by_column
+    )
 
 
 def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> ScanPosition | None:

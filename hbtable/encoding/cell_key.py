@@ -62,6 +62,13 @@ def family_name(stored: bytes) -> bytes:
     return stored.partition(_ADDED_IN)[0]
 
 
+def stored_column(family: bytes, qualifier: bytes) -> bytes:
+    """The part of a cell key between row and suffix. `family` as it stands in cell keys."""
+    if b"\x00" in qualifier:
+        qualifier = qualifier.replace(b"\x00", b"\x00\xff")
+    return family + b"\x00" + qualifier + b"\x00\x01"
+
+
 def column_prefix(row_start: bytes, family: bytes, qualifier: bytes) -> bytes:
     """`row_start` is row_prefix(row). The prefix of all versions of one column."""
     if b"\x00" in qualifier:

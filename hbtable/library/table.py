@@ -118,9 +118,10 @@ class Table(Rows):
         batch_rows = at_least_one("'batch_rows'", batch_rows)
         rows = row_range(row_start, row_stop, row_prefix)
         spec = scan_spec(columns, filter, timestamp, versions, time_range)
-        form = reading.WideForm(columns, row) if is_wide else reading.LongForm(row)
         pieces = 0 if is_wide or filter is not None else reading.CELLS_AT_ONCE
-        request = ScanRequest(rows, spec, cells_per_row=pieces, max_rows=batch_rows)
+        form = reading.WideForm(columns, row) if is_wide else reading.LongForm(row)
+        by_column = tuple(form.by_column) if is_wide else ()
+        request = ScanRequest(rows, spec, cells_per_row=pieces, max_rows=batch_rows, by_column=by_column)
         reader: RecordBatchReader = reading.batch_reader(form, self.table.scan_page, request)
         return reader
 

@@ -132,6 +132,9 @@ class ScanRequest:
     family_times: FamilyTimes | None = None
     """For these families in the place of the spec's time range; those that the table does not have are passed over. It
     goes to tablets with TabletService.scan_with_times."""
+    by_column: tuple[tuple[bytes, bytes], ...] = ()
+    """Whoever names families with qualifiers here, those of the spec's columns, takes ScanPage.columns in this order,
+    and a page that is short because of it. Not passed on to other processes."""
 
 
 def check_request(request: ScanRequest) -> None:
@@ -182,6 +185,22 @@ class PlainSlices(NamedTuple):
     """As bytes_of counts them."""
 
 
+class RowsByColumn(NamedTuple):
+    """Some rows, ascending, and their values by column, in an order that the caller knows. None: the row has none."""
+
+    rows: list[bytes]
+    columns: list[Sequence[bytes | None]]
+
+
+class ColumnSlices(NamedTuple):
+    """The rows of a page by column (ScanRequest.by_column)."""
+
+    pieces: list[RowsByColumn]
+    """In order."""
+    size_bytes: int
+    """About as bytes_of counts them."""
+
+
 class ScanPage(NamedTuple):
     """Rows in scan order, and where to go on; `next` is None when the range is exhausted or the filter ended it."""
 
@@ -198,3 +217,5 @@ class ScanPage(NamedTuple):
     """The number of tablets begun with this page. A tablet leaves it at 0."""
     plain: PlainSlices | None = None
     """The rows, in the place of `rows`, where they come as the Thrift interface answers them."""
+    columns: ColumnSlices | None = None
+    """The rows, in the place of `rows`, where they come by column. There may be none of them."""

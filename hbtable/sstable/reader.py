@@ -9,10 +9,9 @@ not check, and whatever read_at raises.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple, Protocol, final
+from typing import Final, Protocol, final
 
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, check_known, row_of, row_prefix
-from hbtable.encoding.row_results import RowResults
 from hbtable.errors import Corruption
 from hbtable.model.ranges import RowRange, successor
 from hbtable.sstable.block import Block
@@ -54,15 +53,6 @@ class Meter(Protocol):
 
     def read(self, block_bytes: int) -> None:
         """Counts one more block that is in memory for the scan."""
-
-
-class PlainRows(NamedTuple):
-    """A block of whole rows, each of plain cells."""
-
-    keys: list[bytes]
-    results: RowResults
-    behind: bytes
-    """A key between those of these rows and of all others behind them."""
 
 
 @final
@@ -259,13 +249,13 @@ class SSTableReader:
             yield current, block
 
     @switches
-    def plain_rows(
+    def blocks_of_whole_rows(
         self, start: bytes, stop: bytes, cache_blocks: bool, is_alone: Callable[[bytes, bytes], bool]
-    ) -> Iterator[PlainRows]:
-        """The rows from `start` on, block after block, up to one that ends inside a row, or in which visibility has
-        anything to decide. The first block may begin before `start`, and the last one go beyond `stop` (b"": to the
-        end). `is_alone`: asked before a block is read whether nothing else holds anything from one key up to another.
-        May switch, here and at each."""
+    ) -> Iterator[tuple[Block, bytes]]:
+        """The blocks from `start` on, up to one that ends inside a row, each with a key between those of its rows and
+        of all others behind them. The first block may begin before `start`, and the last one go beyond `stop` (b"": to
+        the end). `is_alone`: asked before a block is read whether nothing else holds anything from one key up to
+        another. May switch, here and at each."""
         index = self._index
         first_keys = index.first_keys
         number = max(bisect_right(index.separators, start) - 1, 0)
@@ -277,12 +267,11 @@ class SSTableReader:
             if not behind or not is_alone(start, behind):
                 return
             _, block = next(blocks)
-            found = block.plain_rows(cache_blocks)
-            if block.memory_bytes != block.charged_bytes and cache_blocks:
-                self._cache.recount(block)
-            if found is None:
-                return
-            yield PlainRows(*found, behind)
+            try:
+                yield block, behind
+            finally:
+                if block.memory_bytes != block.charged_bytes and cache_blocks:
+                    self._cache.recount(block)
 
     def _row_behind(self, number: int) -> bytes:
         """A key between those of the rows that begin in the block and all others behind it; b"" when its last row goes

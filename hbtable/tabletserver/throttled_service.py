@@ -173,8 +173,8 @@ class ThrottledTabletService(TabletService):
 
     def _counted(self, buckets: tuple[Bucket, ...], page: ScanPage) -> ScanPage:
         if counts_bytes(buckets):
-            size = _size(page.rows) if page.plain is None else page.plain.size_bytes
-            self._throttling.count(buckets, CallCost(read_bytes=size))
+            whole = page.plain or page.columns
+            self._throttling.count(buckets, CallCost(read_bytes=whole.size_bytes if whole else _size(page.rows)))
         return page
 
 

@@ -29,7 +29,7 @@ from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.sstable.reader import SSTableReader
-from hbtable.tablet.reads import plain_pages
+from hbtable.tablet.reads import lone_files, plain_pages
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench
 
@@ -250,7 +250,7 @@ def test_planted_bugs_are_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
     }
     assert (same_answers([TScan()], *steps[bug]) > 0) is (bug != "time to live")
     if bug == "not alone":
-        monkeypatch.setattr(plain_pages, "_is_alone", lambda *_: True)
+        monkeypatch.setattr(lone_files, "_is_alone", lambda *_: True)
     elif bug == "time to live":
         monkeypatch.setattr(plain_pages, "_shows_all", lambda *_: True)
     elif bug == "torn rows":

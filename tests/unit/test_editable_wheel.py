@@ -55,7 +55,12 @@ def test_everything_required_is_required(wheel: dict[str, bytes], settings: conf
             wanted = Requirement(line)
             for machine in ("x86_64", "aarch64", "riscv64"):
                 applies = wanted.marker is None or wanted.marker.evaluate({"platform_machine": machine})
-                same = [one for one in required if (one.name, one.specifier) == (wanted.name, wanted.specifier)]
+                same = [
+                    one
+                    for one in required
+                    if (one.name, one.specifier) == (wanted.name, wanted.specifier)
+                    and (not extra or f'extra == "{extra}"' in str(one.marker))
+                ]
                 assert len(same) == 1, line
                 marker = same[0].marker
                 environment = {"platform_machine": machine, "extra": extra}

@@ -6,6 +6,7 @@ its row, column, timestamp and value, in the order of a scan.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Final, final
 
 import pyarrow as pa
@@ -28,11 +29,13 @@ class WideForm:
     """`columns`: their types by name."""
 
     def __init__(self, columns: Mapping[Key, pa.DataType | None], row: str) -> None:
+        self.by_column: list[tuple[bytes, bytes]] = []
         self._decoders: list[Decode] = []
         self._names: list[bytes] = []
         fields: list[pa.Field] = []
         for column, type in columns.items():
             name = b":".join(full(column))
+            self.by_column.append(full(column))
             if name in self._names:
                 raise WrongValue(f"column {shown(name)} is asked for twice")
             shown_name = name.decode(errors="backslashreplace")
@@ -44,21 +47,33 @@ class WideForm:
         self.schema = pa.schema([pa.field(row, pa.binary(), False), *fields])
         self._numbers = {name: number for number, name in enumerate(self._names)}
 
-    def batch(self, rows: list[Row]) -> pa.RecordBatch:
+    def batches(self, page: ScanPage) -> Iterator[pa.RecordBatch]:
         """WrongValue names row, column and value of what cannot be decoded."""
+        if page.columns is not None:
+            pieces = page.columns.pieces
+            if pieces:
+                columns = [list(chain(*parts)) for parts in zip(*(piece.columns for piece in pieces), strict=True)]
+                yield self._batch(list(chain.from_iterable(piece.rows for piece in pieces)), columns)
+        elif page.rows:
+            yield self._batch([row for row, _ in page.rows], self._by_column(page.rows))
+
+    def _by_column(self, rows: list[Row]) -> list[list[bytes | None]]:
         values: list[list[bytes | None]] = [[None] * len(rows) for _ in self._names]
         numbers = self._numbers
         for at, (_, cells) in enumerate(rows):
             for column, _, value in cells:
                 values[numbers[column]][at] = value
-        arrays = [pa.array([row for row, _ in rows], pa.binary())]
-        for name, decode, of_column in zip(self._names, self._decoders, values, strict=True):
+        return values
+
+    def _batch(self, rows: list[bytes], columns: list[list[bytes | None]]) -> pa.RecordBatch:
+        arrays = [pa.array(rows, pa.binary())]
+        for name, decode, values in zip(self._names, self._decoders, columns, strict=True):
             try:
-                arrays.append(decode(of_column))
+                arrays.append(decode(values))
             except Undecodable as error:
-                found, row = of_column[error.at], rows[error.at][0]
+                row, value = rows[error.at], values[error.at]
                 raise WrongValue(
-                    f"row {shown(row)} has the value {shown(found)} in column {shown(name)}: {error.why}"
+                    f"row {shown(row)} has the value {shown(value)} in column {shown(name)}: {error.why}"
                 ) from None
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -78,12 +93,12 @@ class LongForm:
             ]
         )
 
-    def batch(self, rows: list[Row]) -> pa.RecordBatch:
-        records = [(row, column, timestamp, value) for row, cells in rows for column, timestamp, value in cells]
-        arrays = [
-            pa.array(values, field.type) for values, field in zip(zip(*records, strict=True), self.schema, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def batches(self, page: ScanPage) -> Iterator[pa.RecordBatch]:
+        if page.rows:
+            records = [(row, column, time, value) for row, cells in page.rows for column, time, value in cells]
+            types = [field.type for field in self.schema]
+            arrays = [pa.array(values, type) for values, type in zip(zip(*records, strict=True), types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def _check_row_name(row: object, others: Iterable[str]) -> None:
@@ -105,8 +120,7 @@ def batch_reader(
         at = request
         while True:
             page = scan_page(at)
-            if page.rows:
-                yield form.batch(page.rows)
+            yield from form.batches(page)
             if page.next is None:
                 return
             at = replace(request, position=page.next)

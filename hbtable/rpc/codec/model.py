@@ -145,7 +145,7 @@ SCAN_PAGE: Final = Struct(
         Field(6, "tablets", INTEGER, 0),
     ],
     ScanPage,
-    lambda it: it[:6],  # `plain` stays in the process: nobody in another one asks for it (READ_SPEC)
+    lambda it: it[:6],  # `plain` and `columns` stay in the process: nobody in another one asks for them (READ_SPEC)
 )
 APPEND_VALUE: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifier", BINARY), Field(3, "suffix", BINARY)])
 TABLET_STATUS: Final = Struct(

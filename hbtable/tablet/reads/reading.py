@@ -30,6 +30,7 @@ from hbtable.model.values import LARGEST_I64, check_bytes
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.column_pages import column_page
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.cost_limit import CostLimit, ReadIsLate, cost_of_page, paced_request
 from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
@@ -159,7 +160,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         limit = TimeLimit(runtime, options.scan_seconds, cost)
         page.is_late = limit.is_over
         bounds = bounds_of(state.range, request)
-        found = plain_page(state, request, bounds, pacer, limit) if request.plain else None
+        found = plain_page(state, request, bounds, pacer, limit) or column_page(state, request, bounds, pacer, limit)
         found = found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit, cost)
         cost.budget.hand_over()
         return found

@@ -1,0 +1,126 @@
+"""Pages of scans by column: where one SSTable alone holds a stretch of rows, the values of each column are cut from its
+blocks together (encoding.rows_by_column), without a look at each cell.
+
+A page is all so, or rows one by one (tablet.reads.reading); the rows and values are the same either way. It may have no
+rows, where none has any of the columns, and still come further.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final, final
+
+from hbtable.encoding.cell_key import range_key, row_of, stored_column
+from hbtable.encoding.rows_by_column import rows_by_column
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.ranges import RowRange, successor
+from hbtable.model.read import ColumnSlices, RowsByColumn, ScanPage, ScanPosition, ScanRequest
+from hbtable.sstable.block import Block
+from hbtable.switches import switches
+from hbtable.tablet.layout import LocalityGroupLayout
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.lone_files import fill
+from hbtable.tablet.reads.sources import keeping_blocks
+from hbtable.tablet.reads.time_limit import TimeLimit
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.version import Stack
+
+_CELL_BYTES: Final = 40
+"""As model.read.bytes_of counts a cell."""
+
+
+@switches
+def column_page(
+    state: TabletState, request: ScanRequest, bounds: RowRange, pacer: Pacer, limit: TimeLimit
+) -> ScanPage | None:
+    """None: not even the first block is of such rows, or there is none."""
+    version = state.version
+    layout = version.layout
+    if not _asks_for_columns(request, layout):
+        return None
+    page = _Page(request, range_key(bounds.stop), layout)
+    families = frozenset(layout.stored[family] for family, _ in request.by_column or ())
+    is_over = fill(page, version.holding(families), bounds, keeping_blocks(request, layout), pacer, limit)
+    return page.finished(state, families, is_over)
+
+
+def _asks_for_columns(request: ScanRequest, layout: LocalityGroupLayout) -> bool:
+    spec, position = request.spec, request.position
+    return (
+        bool(request.by_column)
+        and all(layout.stored.get(family) in layout.plain_families for family, _ in request.by_column or ())
+        and not (request.reversed or request.cells_per_row or spec.raw or spec.filter is not None)
+        and spec.max_versions == 1
+        and spec.min_timestamp <= 0
+        and spec.max_timestamp >= MAX_TIMESTAMP
+        and not request.family_times
+        and (position is None or not (position.cells_done or position.filter_state))
+    )
+
+
+@final
+class _Page:
+    """The rows that were taken."""
+
+    __slots__ = ("_bytes", "_last_row", "_most_bytes", "_pieces", "_rows_left", "_stop", "_wanted")
+
+    def __init__(self, request: ScanRequest, stop: bytes, layout: LocalityGroupLayout) -> None:
+        self._wanted = {
+            stored_column(layout.stored[family], qualifier): number
+            for number, (family, qualifier) in enumerate(request.by_column or ())
+        }
+        self._stop = stop
+        self._pieces: list[RowsByColumn] = []
+        self._rows_left = request.max_rows
+        self._most_bytes = request.max_bytes
+        self._bytes = 0
+        self._last_row: bytes | None = None
+
+    def takes(self, stack: Stack) -> bool:
+        return True
+
+    def add(self, block: Block, start: bytes, behind: bytes, keep: bool) -> bool:
+        keys, values = block.decoded()
+        first = bisect_left(keys, start)
+        last = bisect_left(keys, self._stop) if self._stop and behind > self._stop else len(keys)
+        if first or last < len(keys):
+            keys, values = keys[first:last], values[first:last]
+        piece = rows_by_column(keys, values, self._wanted)
+        if piece is None:
+            return False
+        is_full = len(piece.rows) >= self._rows_left
+        if len(piece.rows) > self._rows_left:
+            piece = _first_rows(piece, self._rows_left)
+        if piece.rows:
+            self._pieces.append(piece)
+            self._rows_left -= len(piece.rows)
+            self._bytes += _size(piece)
+        if is_full:
+            self._last_row = piece.rows[-1]
+        elif keys:
+            self._last_row = row_of(keys[-1])
+        return not is_full and self._bytes < self._most_bytes
+
+    def finished(self, state: TabletState, families: frozenset[bytes], is_over: bool) -> ScanPage | None:
+        """`is_over`: the range holds no further row."""
+        if self._last_row is None:
+            return None
+        rows = sum(len(piece.rows) for piece in self._pieces)
+        state.reads += rows
+        state.counts.read_families(state.version.layout, families, rows)
+        state.tally.examined += rows * len(self._wanted)
+        position = None if is_over else ScanPosition(successor(self._last_row))
+        return ScanPage([], position, rows_scanned=rows, columns=ColumnSlices(self._pieces, self._bytes))
+
+
+def _first_rows(piece: RowsByColumn, count: int) -> RowsByColumn:
+    columns: list[Sequence[bytes | None]] = [column[:count] for column in piece.columns]
+    return RowsByColumn(piece.rows[:count], columns)
+
+
+def _size(piece: RowsByColumn) -> int:
+    """The bytes of keys and values."""
+    size = sum(map(len, piece.rows))
+    for column in piece.columns:
+        present = [value for value in column if value is not None]
+        size += sum(map(len, present)) + _CELL_BYTES * len(present)
+    return size

@@ -1,0 +1,107 @@
+"""Stretches of rows that one SSTable alone holds, block after block: nothing has to be merged there, so what is made of
+a block at once is what a scan would have given of its rows one by one.
+
+A page that is filled so ends where the stretch does; who asks for such pages goes on with the next.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hbtable.encoding.cell_key import range_key
+from hbtable.errors import Corruption, FileNotFound
+from hbtable.model.ranges import RowRange
+from hbtable.sstable.block import Block
+from hbtable.sstable.reader import SSTableReader
+from hbtable.switches import switches
+from hbtable.tablet.damage import UnreadableFile
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.time_limit import TimeLimit
+from hbtable.tablet.version import Stack
+
+
+class BlockPage(Protocol):
+    """A page that is made of blocks."""
+
+    def takes(self, stack: Stack) -> bool:
+        """Asked before its blocks are read."""
+
+    def add(self, block: Block, start: bytes, behind: bytes, keep: bool) -> bool:
+        """The rows of the block from the key `start` on that still fit. `behind` lies between the keys of its rows and
+        all behind them. `keep`: the block stays in the cache. False when the page ends here, with the rows added or
+        before a block of which none can be."""
+
+
+@switches
+def fill(
+    page: BlockPage,
+    stacks: Sequence[Stack],
+    bounds: RowRange,
+    caches: Callable[[Stack], bool],
+    pacer: Pacer,
+    limit: TimeLimit,
+) -> bool:
+    """Whether the bounds hold no further row in these stacks."""
+    if bounds.is_empty() or not _is_readable(stacks):
+        return False
+    start, stop = range_key(bounds.start), range_key(bounds.stop)
+    while not (stop and start >= stop):
+        found = _first_file(stacks, start, stop)
+        if found is None:  # nothing but memtables could hold a row
+            return _is_alone(stacks, None, start, stop)
+        stack, reader = found
+        if not page.takes(stack):
+            return False
+        before, keep = start, caches(stack)
+        try:
+            for block, behind in reader.blocks_of_whole_rows(start, stop, keep, _alone(stacks, reader)):
+                if not page.add(block, start, behind, keep):
+                    return False
+                start = behind
+                pacer.pause()
+                if limit.is_over():
+                    return bool(stop) and start >= stop
+        except (Corruption, FileNotFound):
+            return False  # met again by who reads row by row
+        if start == before or start <= reader.properties.last_key:
+            return bool(stop) and start >= stop
+    return True
+
+
+def _is_readable(stacks: Sequence[Stack]) -> bool:
+    return not any(isinstance(file.reader, UnreadableFile) for stack in stacks for file in stack.files)
+
+
+def _first_file(stacks: Sequence[Stack], start: bytes, stop: bytes) -> tuple[Stack, SSTableReader] | None:
+    """The first file by its first key, of those with anything in the range, and its stack."""
+    found: tuple[Stack, SSTableReader] | None = None
+    for stack in stacks:
+        for file in stack.files:
+            reader = file.reader
+            if isinstance(reader, UnreadableFile) or not _overlaps(reader, start, stop):
+                continue
+            if found is None or reader.properties.first_key < found[1].properties.first_key:
+                found = stack, reader
+    return found
+
+
+def _alone(stacks: Sequence[Stack], reader: SSTableReader) -> Callable[[bytes, bytes], bool]:
+    return lambda start, stop: _is_alone(stacks, reader, start, stop)
+
+
+def _is_alone(stacks: Sequence[Stack], reader: SSTableReader | None, start: bytes, stop: bytes) -> bool:
+    """Whether nothing but the file can hold anything with start <= key < stop (b"": to the end)."""
+    for stack in stacks:
+        for memtable in stack.memtables():
+            if memtable.cells and memtable.holds_any(start, stop):
+                return False
+        for file in stack.files:
+            if file.reader is not reader and _overlaps(file.reader, start, stop):
+                return False
+            if file.deleted and file.deletes_any(start, stop):
+                return False
+    return True
+
+
+def _overlaps(reader: SSTableReader | UnreadableFile, start: bytes, stop: bytes) -> bool:
+    properties = reader.properties
+    return properties.last_key >= start and not (stop and properties.first_key >= stop)
