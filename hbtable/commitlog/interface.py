@@ -18,6 +18,9 @@ class CommitLog(Protocol):
     def size_bytes(self) -> int:
         """The size of all that recovery would read."""
 
+    takes_followers: bool
+    """Whether commit() knows what `follows` means."""
+
     @property
     def broken(self) -> str:
         """The reason why nothing is committed any more until this server is restarted, for people; "": all is well."""
@@ -32,6 +35,7 @@ class CommitLog(Protocol):
         exempt: bool = False,
         count: int = 1,
         refused: Callable[[], None] = nobody,
+        follows: bool = False,
     ) -> None:
         """Blocks until `records` (`count` encoded records of one tablet, ending with `last_sequence`) are durable as
         configured, then calls `apply`, which must not switch; callbacks run in the order of the calls.
@@ -43,6 +47,8 @@ class CommitLog(Protocol):
         `exempt`: METADATA's commits are never refused for the length of the queue; others' flushes need them.
         `refused`: called once instead of `apply`, before any of these errors is raised. It must not switch. A commit
         whose task was killed goes on without it: then this is the only way to learn that it was refused.
+        `follows`: made of what an earlier commit brings that is still under way. If any earlier one is refused, this
+        one is refused in the same stretch.
         """
 
     def stop_taking(self, error: HbtableError) -> None:

@@ -5,7 +5,8 @@ What comes while a group is written waits here and makes the next one; both kind
 Invariants: batches leave in the order in which their commits came, and hold them in that order. A commit whose task is
 killed while it waits stays in its batch: it is written and applied, or refused, and its callbacks say which. The
 payload's checksum is taken as the commits join, not when the group is made: what changes in memory while they wait is
-refused, never written.
+refused, never written. A commit that follows another one, because it was made of what that one brings, is refused with
+it: nobody may build on what never came about.
 """
 
 from collections import deque
@@ -32,7 +33,9 @@ class CommitBatch:
     what has to be undone is in `refusals`.
     """
 
-    __slots__ = ("applies", "checksum", "count", "done", "error", "payloads", "refusals", "size_bytes", "tablets")
+    __slots__ = (
+        "applies", "checksum", "count", "done", "error", "follows", "payloads", "refusals", "size_bytes", "tablets",
+    )  # fmt: skip
 
     def __init__(self, done: Event) -> None:
         self.payloads: list[bytes] = []
@@ -47,6 +50,8 @@ class CommitBatch:
         self.count = 0
         self.done = done
         self.error: tuple[type[HbtableError], str] | None = None
+        self.follows = False
+        """One of its commits does."""
 
     def add(
         self,
@@ -110,6 +115,7 @@ class CommitQueue:
         exempt: bool,
         count: int,
         refused: Callable[[], None],
+        follows: bool,
     ) -> CommitBatch:
         """The batch that the commit has joined; its caller waits for that. Unavailable, or the log's failure: then
         `refused` was called."""
@@ -126,6 +132,7 @@ class CommitQueue:
             batches.append(CommitBatch(self._runtime.event()))
         batch = batches[-1]
         batch.add(tablet_id, last_sequence, records, apply, count, refused)
+        batch.follows = batch.follows or follows
         self.size_bytes += size
         return batch
 
@@ -134,6 +141,15 @@ class CommitQueue:
         batch = self.batches.popleft()
         self.size_bytes -= batch.size_bytes
         return batch
+
+    def refuse_followers(self, kind: type[HbtableError], reason: str) -> None:
+        """A commit was refused that was not in the queue any more. So is each batch with a commit that follows any
+        other: rarely one too many."""
+        followers = [batch for batch in self.batches if batch.follows]
+        for batch in followers:
+            self.batches.remove(batch)
+            self.size_bytes -= batch.size_bytes
+            batch.fail(kind, reason)
 
     def fail_all(self) -> None:
         """Tells all that wait why the log broke."""

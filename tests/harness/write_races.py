@@ -47,6 +47,8 @@ class WatchedLog(DelegatingFake):
         super().__init__(inner)
         self._machine = machine
         self._last = 0
+        self._to_be_refused = 0
+        """Commits; those that follow one of them have to be refused, too."""
 
     def commit(
         self,
@@ -57,6 +59,7 @@ class WatchedLog(DelegatingFake):
         exempt: bool,
         count: int,
         refused: Callable[[], None],
+        follows: bool = False,
     ) -> None:
         machine = self._machine
         runtime, chance = machine.runtime, machine.chance
@@ -67,7 +70,8 @@ class WatchedLog(DelegatingFake):
         if luck < 0.02:
             refused()
             raise error("the log refuses at once")
-        if luck < 0.04:  # also when this task is killed meanwhile
+        if luck < 0.04 or self._has_to_refuse(follows):
+            self._to_be_refused += 1  # also when this task is killed meanwhile
             runtime.spawn(self._refuse_after, chance.random() * 0.01, refused).join()
             raise error("the log refuses later")
 
@@ -79,8 +83,12 @@ class WatchedLog(DelegatingFake):
 
         self.inner.commit(tablet_id, last, records, watched, exempt, count, refused)
 
+    def _has_to_refuse(self, follows: bool) -> bool:
+        return follows and self._to_be_refused > 0
+
     def _refuse_after(self, seconds: float, refused: Callable[[], None]) -> None:
         self._machine.runtime.sleep(seconds)
+        self._to_be_refused -= 1
         refused()
 
 

@@ -77,6 +77,9 @@ class AcknowledgedEnd:
 class FileGroupLog(TabletNeeds):
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
+    takes_followers = False
+    """The next round's groups may be on their way before those of a refused one are told of it."""
+
     @switches
     def __init__(
         self,
@@ -138,9 +141,11 @@ class FileGroupLog(TabletNeeds):
         exempt: bool = False,
         count: int = 1,
         refused: Callable[[], None] = nobody,
+        follows: bool = False,
     ) -> None:
         """As CommitLog.commit."""
-        batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused)
+        assert not follows
+        batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows)
         self._go_on()
         batch.wait()
 

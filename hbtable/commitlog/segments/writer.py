@@ -13,8 +13,8 @@ Where the bytes go is rolling.py's affair. Invariants
 * `apply` runs after the group is as durable as configured, in one atomic stretch with the group's other callbacks and
   before any waiter returns: what a reader can see is in the log, and what was acknowledged can be read.
 * A task that is killed while it waits stops no group: what was begun alone, the writing task ends.
-* A commit that raises was not applied and will not be. Those behind it go on only in a new segment, whose header cuts
-  the refused bytes off.
+* A commit that raises was not applied and will not be, nor will those that follow it. Others behind it go on only in a
+  new segment, whose header cuts the refused bytes off.
 * After a failed sync, nothing is acknowledged any more (bug class 24).
 """
 
@@ -52,6 +52,7 @@ _LARGE_BYTES: Final = 2 << 20
 class LogWriter(TabletNeeds):
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
+    takes_followers = True
     __slots__ = (
         "_acknowledger", "_alone", "_busy", "_check_due", "_end", "_folder", "_high_water", "_inline_limit",
         "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_takes_alone",
@@ -127,12 +128,12 @@ class LogWriter(TabletNeeds):
         exempt: bool = False,
         count: int = 1,
         refused: Callable[[], None] = nobody,
+        follows: bool = False,
     ) -> None:
         """As CommitLog.commit. Durability "os" does not switch while nothing waits."""
-        end = self._end
         is_large = len(records) > _LARGE_BYTES
-        if self._busy or end.offset >= self._inline_limit or is_large:
-            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused)
+        if self._busy or self._end.offset >= self._inline_limit or is_large:
+            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows)
             if self._alone and not self._busy and not is_large and self._segments.has_room():
                 self._commit_alone()
             else:
@@ -141,24 +142,23 @@ class LogWriter(TabletNeeds):
             return
         self._busy = True  # append may switch on some file systems: whoever comes meanwhile queues behind
         try:
-            end.append(records)
+            self._end.append(records)
         except BaseException as error:
             self._inline_failed(error, refused)
             if isinstance(error, StorageFailed):
                 raise self._state.doubt() from error
             raise
-        state = self._state
-        if state.reason:  # the sync beside failed while this append waited
+        if self._state.reason:  # the sync beside failed while this append waited
             self._busy = False
             refused()
-            state.check_sound()
+            self._state.check_sound()
         self._ledger.active[tablet_id] = last_sequence
         metrics = self._metrics  # here and not by a call: this is the shortest way a commit can go
         metrics.records.value += count
         metrics.bytes.value += len(records)
         metrics.groups.value += 1
         self._busy = False
-        if self._queue.batches or self._rolls or self._release or state.closing:
+        if self._queue.batches or self._rolls or self._release or self._state.closing:
             self._start()
         try:
             apply()
@@ -178,6 +178,7 @@ class LogWriter(TabletNeeds):
                 raise
         finally:
             refused()
+            self._queue.refuse_followers(Unavailable, str(error))
             self._set_inline_limit()
             self._busy = False
             self._start_if_needed()
@@ -293,6 +294,7 @@ class LogWriter(TabletNeeds):
             self._break(error)
             told = self._state.doubt()
         batch.fail(type(told), str(told))
+        self._queue.refuse_followers(type(told), str(told))
 
     def newest_file(self) -> str:
         """As WatchedLog.newest_file."""

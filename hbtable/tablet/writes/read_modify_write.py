@@ -3,6 +3,10 @@
 Each holds its row's lock, waits until every earlier write of the row is visible, reads, and writes before the lock is
 given on (bug class 12). A call whose outcome is unknown is never repeated in here (bug class 11).
 
+Increments of one counter do not wait for each other's sync: one gives the row on as soon as its write is in the log's
+queue, and the next one is made of that write (row_locks.CountUnderWay). Each is answered when it is durable itself. A
+group that the log refuses takes along those that are made of it.
+
 Over a cell with a timestamp in the future increment and append give the new cell that timestamp + 1, so that it is the
 newest; after a check of such a cell the mutation gets its timestamp (HBase: max(now, the compared cell's time)). A new
 cell of increment or append inherits the old one's own time to live, unless the call brings one (HBase's TTL tag).
@@ -33,7 +37,9 @@ from hbtable.tablet.reads.cost_limit import paced_request
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
+from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
+from hbtable.tablet.writes.checked_write import CheckedWrite
+from hbtable.tablet.writes.row_locks import CountUnderWay, HeldRow, InFlightWrite
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
 _COUNTER_BYTES: Final = 8
@@ -59,23 +65,35 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
         amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
         self._check(row, ((family, qualifier),))
-        row_locks = self._state.row_locks
-        row_locks.acquire(row)
+        self._state.row_locks.acquire(row)
+        held = HeldRow(self._state.row_locks, row)
         try:
-            row_locks.wait_until_visible(row)
             while True:
                 try:
-                    return self._add(row, family, qualifier, amount, checksum)
+                    return self._add(row, family, qualifier, amount, checksum, held)
                 except ReadIsOld:
                     continue
         finally:
-            row_locks.release(row)
+            held.let_go()
 
     @switches
-    def _add(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int) -> int:
-        """The caller holds the row. ReadIsOld: nothing happened."""
-        ranges_deleted = self._state.ranges_deleted
-        cell, ttl_millis = self._newest(row, family, qualifier)
+    def _add(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int, held: HeldRow) -> int:
+        """The caller holds the row; it is let go as soon as the write is in the log's queue. ReadIsOld: nothing
+        happened."""
+        state = self._state
+        before = self._counter_under_way(row, family, qualifier)
+        ttl_millis = 0
+        if before is not None and before.counter is not None:
+            ranges_deleted = state.ranges_deleted
+            cell: Cell | None = before.counter.cell
+            can_be_followed = True
+        else:
+            state.row_locks.wait_until_visible(row)
+            ranges_deleted = state.ranges_deleted
+            cell = newest_write(state, row, family, qualifier)
+            can_be_followed = cell is not None
+            if cell is None:
+                cell, ttl_millis = newest_version(state, row, family, qualifier)
         if checksum:
             check_as_sent(row, checksum, checksum_of_increment(row, family, qualifier, amount))
         if cell is None:
@@ -85,9 +103,32 @@ class ReadModifyWriter:
         else:
             total = int.from_bytes(cell[2], "big") + amount
         value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")
-        operation = (PUT, family, qualifier, self._time(row, cell), value)
-        self._writer.commit([RowMutation(row, [operation], ttl_millis=ttl_millis)], ranges_deleted)
+        time = self._time(row, cell)
+        mutation = RowMutation(row, [(PUT, family, qualifier, time, value)], ttl_millis=ttl_millis)
+
+        def queued(write: InFlightWrite, built: CheckedWrite) -> None:
+            if can_be_followed:
+                at = built.time if time == SERVER_TIME else time
+                write.counter = CountUnderWay(built.layout, family, qualifier, (b"", at, value))
+            held.let_go()
+
+        try:
+            self._writer.commit_increment(mutation, ranges_deleted, before, queued)
+        except IsHeavy:
+            if before is not None:
+                state.row_locks.wait_until_visible(row)
+                raise ReadIsOld from None
+            self._writer.commit([mutation], ranges_deleted)
         return int.from_bytes(value, "big", signed=True)
+
+    def _counter_under_way(self, row: bytes, family: bytes, qualifier: bytes) -> InFlightWrite | None:
+        """The last write of the row, if it is on its way and is an increment of this column that can be followed."""
+        state = self._state
+        write = state.row_locks.last_under_way(row) if state.environment.log.takes_followers else None
+        counter = write.counter if write is not None else None
+        if counter is None or counter.qualifier != qualifier or counter.family != family:
+            return None
+        return write if counter.layout is state.version.layout else None
 
     @switches
     def append(

@@ -4,28 +4,64 @@ A read-modify-write holds its row from before its read until its own write is vi
 earlier write of the row is visible. A plain write does not hold rows; it only waits while one of its rows is held. So
 plain writes share group commits freely, and what a read-modify-write read is still true when its write is queued.
 
+An increment lets the row go when its write is in the log's queue, and says there what it brings: the next increment
+of the same counter is made of that, and joins the queue behind it. Readers see neither before it is durable.
+
 Locks are handed on in order of arrival. Whoever acquires several rows acquires them in ascending order, so there is no
 circle.
 """
 
 from collections import deque
 from collections.abc import Iterable
-from typing import final
+from typing import NamedTuple, final
 
+from hbtable.model.cell import Cell
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
+from hbtable.tablet.layout import LocalityGroupLayout
+
+
+@final
+class CountUnderWay(NamedTuple):
+    """The newest cell of a column, as an increment brings it: hidden by nothing, without a time to live."""
+
+    layout: LocalityGroupLayout
+    family: bytes
+    qualifier: bytes
+    cell: Cell
 
 
 @final
 class InFlightWrite:
     """One call's write between the log's queue and the memtable."""
 
-    __slots__ = ("landed", "rows")
+    __slots__ = ("counter", "is_refused", "is_under_way", "landed", "rows")
 
     def __init__(self, rows: frozenset[bytes]) -> None:
         self.rows = rows
+        self.counter: CountUnderWay | None = None
+        """Of an increment alone."""
+        self.is_under_way = True
+        self.is_refused = False
         self.landed: Event | None = None
         """Made by the first that waits; set when the write is visible or refused."""
+
+
+@final
+class HeldRow:
+    """A row's lock, which is given back once."""
+
+    __slots__ = ("_row", "_row_locks")
+
+    def __init__(self, row_locks: "RowLocks", row: bytes) -> None:
+        self._row_locks = row_locks
+        self._row: bytes | None = row
+
+    def let_go(self) -> None:
+        """Does not switch. Nothing the second time."""
+        row, self._row = self._row, None
+        if row is not None:
+            self._row_locks.release(row)
 
 
 @final
@@ -87,13 +123,17 @@ class RowLocks:
         for row in rows:
             self.release(row)
 
+    def last_under_way(self, row: bytes) -> InFlightWrite | None:
+        """The last write of the row that is on its way."""
+        for write in reversed(self.in_flight):
+            if row in write.rows:
+                return write
+        return None
+
     @switches
     def wait_until_visible(self, row: bytes) -> None:
         """*Switches* while a write of the row is on its way. The caller holds the row, so no new one joins."""
-        while True:
-            last = next((write for write in reversed(self.in_flight) if row in write.rows), None)
-            if last is None:
-                return
+        while (last := self.last_under_way(row)) is not None:
             self._wait(last)
 
     @switches
@@ -102,8 +142,9 @@ class RowLocks:
         while self.in_flight:
             self._wait(self.in_flight[-1])
 
-    def land(self, write: InFlightWrite) -> None:
+    def land(self, write: InFlightWrite, is_refused: bool = False) -> None:
         """Ends a write in flight: it is visible now, or refused. Does not switch."""
+        write.is_under_way, write.is_refused = False, is_refused
         in_flight = self.in_flight
         if in_flight and in_flight[0] is write:
             in_flight.popleft()

@@ -43,7 +43,8 @@ _MOST_AT_ONCE: Final = 5000
 
 
 class ReadIsOld(Exception):
-    """A range of rows was deleted since a read-modify-write read: it has to read again."""
+    """A range of rows was deleted since a read-modify-write read, or the write was refused that it had read before it
+    was visible: it has to read again."""
 
 
 @final
@@ -191,6 +192,29 @@ class TabletWriter:
             self._check_as_read(ranges_deleted)
             return enqueue(resolved)
 
+    @switches
+    def commit_increment(
+        self,
+        mutation: RowMutation,
+        ranges_deleted: int,
+        before: InFlightWrite | None,
+        queued: Callable[[InFlightWrite, CheckedWrite], None],
+    ) -> None:
+        """As commit(), of one put. `before`: the write that it was made of, if that was still on its way. `queued` is
+        called right before the put joins the log's queue, without a switch in between. IsHeavy: nothing happened."""
+        mutations = (mutation,)
+        if self._waits_for_long():
+            keep_checksums(mutations)
+        self._admit(mutations)
+        self._check_as_read(ranges_deleted)
+        if before is not None and before.is_refused:
+            raise ReadIsOld
+        state = self._state
+        check_unchanged(mutations)
+        built = state.builder.build(mutations, state.sequence + 1)
+        follows = before is not None and before.is_under_way
+        self._queue(built, lambda write: queued(write, built), follows)
+
     def _check_as_read(self, ranges_deleted: int) -> None:
         if ranges_deleted >= 0 and ranges_deleted != self._state.ranges_deleted:
             raise ReadIsOld
@@ -257,7 +281,9 @@ class TabletWriter:
         return self._state.environment.runtime.offload("join", b"".join, pieces)
 
     @switches
-    def _queue(self, built: CheckedWrite) -> CheckedWrite:
+    def _queue(
+        self, built: CheckedWrite, queued: Callable[[InFlightWrite], None] | None = None, follows: bool = False
+    ) -> CheckedWrite:
         """No switch before the log's queue, nor since it was built."""
         state = self._state
         last = built.last_sequence
@@ -269,14 +295,14 @@ class TabletWriter:
         row_locks = self._row_locks
         write = InFlightWrite(built.rows)
 
-        def land() -> None:
-            row_locks.land(write)
+        def refused() -> None:
+            row_locks.land(write, is_refused=True)
 
         def apply() -> None:
             try:
                 state.insert(built.layout, built.by_stack, built.checksums, last, built.prepared)
             finally:
-                land()
+                row_locks.land(write)
 
         records = built.records
         if not records and not row_locks.in_flight:
@@ -284,7 +310,10 @@ class TabletWriter:
             return built
         row_locks.in_flight.append(write)
         # It lands when the log applies or refuses it, and not when this task ends: that may be killed while it waits.
-        self._commit_log(state.tablet_id, last, b"".join(records), apply, self._gate.exempt, built.logged, land)
+        if queued is not None:
+            queued(write)
+        exempt, logged = self._gate.exempt, built.logged
+        self._commit_log(state.tablet_id, last, b"".join(records), apply, exempt, logged, refused, follows)
         return built
 
     @switches

@@ -142,7 +142,9 @@ class LogBench:
         """Inside run()."""
         return LogWriter(self.runtime, self.fs, FOLDER, LogOptions(**options), self.registry)  # type: ignore[arg-type]
 
-    def commit(self, log: LogWriter, tablet_id: int, sequence: int, value: bytes = b"value") -> None:
+    def commit(
+        self, log: LogWriter, tablet_id: int, sequence: int, value: bytes = b"value", follows: bool = False
+    ) -> None:
         record, change = make_record(tablet_id, sequence, value), (tablet_id, sequence)
         log.commit(
             tablet_id,
@@ -150,15 +152,18 @@ class LogBench:
             record,
             lambda: self.applied.append(change),
             refused=lambda: self.refused.append(change),
+            follows=follows,
         )
 
-    def begin(self, log: LogWriter, tablet_id: int, sequence: int, value: bytes = b"value") -> Task:
+    def begin(
+        self, log: LogWriter, tablet_id: int, sequence: int, value: bytes = b"value", follows: bool = False
+    ) -> Task:
         """A task that is inside commit() on return."""
         inside: list[bool] = []
 
         def client() -> None:
             inside.append(True)
-            self.commit(log, tablet_id, sequence, value)
+            self.commit(log, tablet_id, sequence, value, follows)
 
         task = self.runtime.spawn(client)
         while not inside:

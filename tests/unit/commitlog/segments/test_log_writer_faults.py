@@ -96,6 +96,35 @@ def test_commits_behind_a_refused_one_go_on_in_the_next_segment_in_order(bench) 
     bench.run(main)
 
 
+@BOTH
+def test_commits_that_follow_a_refused_one_are_refused_with_it_in_one_stretch_and_others_are_not(
+    bench, durability
+) -> None:
+    def main() -> None:
+        log = bench.writer(group_bytes=1, durability=durability)
+        bench.commit(log, 1, 1)
+        bench.fs.before_append = lambda: bench.runtime.sleep(1)
+        bench.fs.append_errors.append((NO_ROOM, 10_000))
+        first = bench.begin(log, 1, 2)
+        others = [bench.begin(log, 1, 3), bench.begin(log, 1, 4, follows=True), bench.begin(log, 1, 5)]
+        seen = []
+        while not bench.refused:
+            bench.runtime.sleep(0)
+            seen.append(list(bench.refused))
+        assert seen[-1] == [(1, 2), (1, 4)]
+        for task in (first, *others):
+            task.join()
+        assert isinstance(first.error, OutOfSpace)
+        assert isinstance(others[1].error, Unavailable)
+        assert others[0].error is others[2].error is None
+        assert bench.applied == bench.written() == [(1, 1), (1, 3), (1, 5)]
+        assert bench.refused == [(1, 2), (1, 4)]
+        bench.commit(log, 1, 6)
+        log.close()
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize("error", [NO_ROOM, Unavailable("not now"), StorageFailed("no inode")])
 def test_a_segment_that_cannot_be_created_refuses_commits_and_is_tried_again(bench, error) -> None:
     def main() -> None:

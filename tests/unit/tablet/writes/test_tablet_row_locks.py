@@ -1,9 +1,11 @@
 """Read-modify-writes and plain writes of the same rows at the same time (bug class 12)."""
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 
+from hbtable.commitlog.segments.appender import SegmentAppender
 from hbtable.errors import InvalidRequest, NotACounter, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation
@@ -14,6 +16,20 @@ from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, VanishingFileSystem, delete, put, values
 
 BOTH = pytest.mark.parametrize("durability", ["os", "sync"])
+
+
+@pytest.fixture
+def slow_syncs_bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Each sync of the log takes a second."""
+    bench = Bench(0, "sync")
+    sync = SegmentAppender.sync
+
+    def slowly(self: SegmentAppender) -> None:
+        bench.runtime.sleep(1)
+        sync(self)
+
+    monkeypatch.setattr(SegmentAppender, "sync", slowly)
+    return bench
 
 
 def number(value: int) -> bytes:
@@ -44,6 +60,122 @@ def test_no_increment_is_lost_among_tasks(seed: int, durability: str) -> None:
             assert task.error is None
         assert sorted(answers) == sorted([*range(1, 51), *range(1, 51)])
         assert values(tablet, b"r0")[b"f:n"] == number(50)
+
+    bench.run(main)
+
+
+def test_increments_of_one_counter_share_syncs_and_nobody_sees_them_before(slow_syncs_bench: Bench) -> None:
+    bench = slow_syncs_bench
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.increment(b"r", b"f", b"n", 1)
+        answers: list[int] = []
+        seen: list[tuple[int, int]] = []
+
+        def client() -> None:
+            answers.append(tablet.increment(b"r", b"f", b"n", 1))
+            seen.append((answers[-1], int.from_bytes(values(tablet, b"r")[b"f:n"], "big")))
+
+        def reader() -> None:
+            while len(answers) < 20:
+                number_now = int.from_bytes(values(tablet, b"r")[b"f:n"], "big")
+                assert number_now in (1, 2, 21), "what is not synced is seen"
+                bench.runtime.sleep(0.01)
+
+        started = bench.runtime.clock_seconds()
+        tasks = [bench.runtime.spawn(client) for _ in range(20)] + [bench.runtime.spawn(reader)]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert sorted(answers) == list(range(2, 22))
+        assert all(mine <= there for mine, there in seen)
+        assert bench.runtime.clock_seconds() - started < 2.5, "one sync for the first, one for the others"
+
+    bench.run(main)
+
+
+def test_an_increment_follows_no_cell_that_is_hidden(slow_syncs_bench: Bench) -> None:
+    bench = slow_syncs_bench
+
+    def main() -> None:
+        tablet = bench.open()
+        future = bench.runtime.wall_millis() + 1_000_000
+        tablet.mutate([RowMutation(b"r", [(DELETE_COLUMN, b"f", b"n", future, b"")])])
+        answers: list[int] = []
+        tasks = [bench.runtime.spawn(lambda: answers.append(tablet.increment(b"r", b"f", b"n", 1))) for _ in range(5)]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert answers == [1] * 5
+
+    bench.run(main)
+
+
+def test_other_writes_of_the_row_come_between_increments_in_their_order(slow_syncs_bench: Bench) -> None:
+    bench = slow_syncs_bench
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.increment(b"r", b"f", b"n", 1)
+        answers: list[int] = []
+
+        def client() -> None:
+            answers.append(tablet.increment(b"r", b"f", b"n", 1))
+
+        first = bench.runtime.spawn(client)
+        while not tablet._state.row_locks.in_flight:
+            bench.runtime.sleep(0)
+        plain = bench.runtime.spawn(tablet.mutate, [put(b"r", b"f:n", number(100))])
+        while len(tablet._state.row_locks.in_flight) < 2:
+            bench.runtime.sleep(0)
+        tasks = [first, plain, *[bench.runtime.spawn(client) for _ in range(3)]]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert answers == [2, 101, 102, 103]
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("waits", ["in the log's queue", "at the gate"])
+def test_an_increment_of_what_another_one_brings_that_is_refused_counts_nothing_of_it(waits: str) -> None:
+    bench = Bench(0, "sync")
+    append = SegmentAppender.append
+    outcomes: list[object] = []
+
+    def slowly(self: SegmentAppender, *arguments: bytes) -> None:
+        bench.runtime.sleep(1)
+        append(self, *arguments)
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.increment(b"r", b"f", b"n", 1)
+        state, disk = tablet._state, bench.memory.disk
+
+        def client() -> None:
+            try:
+                outcomes.append(tablet.increment(b"r", b"f", b"n", 1))
+            except OutOfSpace:
+                outcomes.append("refused")
+
+        with patch.object(SegmentAppender, "append", slowly):
+            first = bench.runtime.spawn(client)
+            while not state.row_locks.in_flight:
+                bench.runtime.sleep(0)
+            if waits == "at the gate":
+                state.gate.hold()
+            second = bench.runtime.spawn(client)
+            bench.runtime.sleep(0.5)
+            assert len(state.row_locks.in_flight) == (1 if waits == "at the gate" else 2)
+            disk.capacity_bytes = disk.used_bytes
+            first.join()
+            disk.capacity_bytes = None
+            if waits == "at the gate":
+                state.gate.let_go()
+            second.join()
+        assert outcomes == (["refused", 2] if waits == "at the gate" else ["refused", "refused"])
+        assert tablet.increment(b"r", b"f", b"n", 0) == len([one for one in outcomes if one != "refused"]) + 1
 
     bench.run(main)
 
