@@ -67,6 +67,7 @@ def drop_other(machine: Machine) -> None:
     assert b"other" not in admin.table_names()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rows_are_deleted_and_tables_dropped_on_a_full_disk(seed: int) -> None:
     machine = Machine(seed)
@@ -175,6 +176,7 @@ def test_a_delete_that_finds_the_disk_full_is_carried_out(seed: int, way: str) -
     machine.run(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (8, 12, 22, 24))])
 def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(seed: int) -> None:
     """The start has the last quarter of what was kept back, 100 kB, and leaves some 15 kB of that. The seeds have up to

@@ -35,6 +35,7 @@ def test_a_sync_that_does_nothing_is_noticed(broken: str) -> None:
     pytest.fail(f"nobody noticed that files in {broken} are never synced")
 
 
+@pytest.mark.slow
 def test_a_warning_of_what_a_kill_leaves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill between two writes of the root tablet's record once made the next start warn, and nothing was wrong."""
     monkeypatch.setattr(catalog.log, "info", catalog.log.warning)

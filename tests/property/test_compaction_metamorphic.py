@@ -87,6 +87,7 @@ def compacting_changes_no_read(history, family_rules, cuts, steps, nows):
         assert read(files, family_rules, nows[-1], max_versions) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     histories(ANY_KIND, TTLS),

@@ -137,6 +137,7 @@ def test_a_table_is_enabled_though_one_server_cannot_load(cluster_of, machine):
     cluster.runtime.run(body)
 
 
+@pytest.mark.slow
 def test_when_no_server_can_load_it_each_is_tried_again_and_the_first_that_can_gets_it(cluster_of, machine):
     cluster = cluster_of(5)
 

@@ -13,6 +13,7 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
+from tests.harness.tiers import quick_first
 
 ALONE: Final = {name: FamilySchema(name) for name in (b"f", b"g")}
 TOGETHER: Final = {name: FamilySchema(name, locality_group="one") for name in (b"f", b"g")}
@@ -86,7 +87,7 @@ BETWEEN: Final[dict[str, Body]] = {
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("families", [ALONE, TOGETHER], ids=["alone", "together"])
 @pytest.mark.parametrize("before", BETWEEN)
-@pytest.mark.parametrize("after", BETWEEN)
+@pytest.mark.parametrize("after", quick_first(BETWEEN, 3))
 def test_cells_of_the_old_family_are_gone_for_good(machine, before, after, families, times):
     rest = {b"g": families[b"g"]}
 

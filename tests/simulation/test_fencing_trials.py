@@ -3,8 +3,9 @@
 import pytest
 
 from tests.campaigns.fencing import Tally, on_fake
+from tests.harness.tiers import quick_first
 
-FAKES = ["webhdfs-fake", "hdfs-fake"]
+FAKES = ["hdfs-fake", "webhdfs-fake"]
 
 
 def _tally(adapter: str, trials: int, breaks: str = "") -> Tally:
@@ -14,7 +15,7 @@ def _tally(adapter: str, trials: int, breaks: str = "") -> Tally:
     return tally
 
 
-@pytest.mark.parametrize("adapter", FAKES)
+@pytest.mark.parametrize("adapter", quick_first(FAKES, 1))
 def test_whatever_a_zombie_acknowledged_is_in_the_manifest(adapter: str) -> None:
     tally = _tally(adapter, 30)
     assert tally.acknowledged > 300
@@ -22,7 +23,7 @@ def test_whatever_a_zombie_acknowledged_is_in_the_manifest(adapter: str) -> None
     assert tally.stopped == tally.trials
 
 
-@pytest.mark.parametrize("adapter", FAKES)
+@pytest.mark.parametrize("adapter", quick_first(FAKES, 1))
 def test_a_writer_that_does_not_look_for_the_marker_is_caught(adapter: str) -> None:
     assert _tally(adapter, 5, "marker").with_loss > 3
 

@@ -117,6 +117,7 @@ def test_another_server_gets_it_and_the_one_whose_load_hung_never_serves_it(seed
     scene.play(act)
 
 
+@pytest.mark.slow
 def test_so_does_a_tablet_of_metadata_when_all_servers_but_a_new_one_hang():
     scene = Scene(3)
 

@@ -8,6 +8,7 @@ from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableN
 from hbtable.metadata.tiling import verify_tiling
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
+from tests.harness.tiers import quick_first
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -93,7 +94,7 @@ def test_what_cannot_be_merged_is_refused(cluster_of, machine):
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", quick_first(range(8), 1))
 def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, machine, seed):
     cluster = cluster_of(400 + seed)
     chance = cluster.chance
@@ -132,7 +133,7 @@ def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(clus
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", quick_first(range(10), 2))
 def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
     """The master and the only tablet server end at once, and what was not synced is gone."""
     machine = machine_of(500 + seed)

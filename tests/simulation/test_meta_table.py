@@ -87,6 +87,7 @@ def names(rows: list[Any]) -> list[bytes]:
     return [row for row, _ in rows]
 
 
+@pytest.mark.slow
 def test_every_page_goes_on_where_the_last_one_ended() -> None:
     looked = Looked(1)
 

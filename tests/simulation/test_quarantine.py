@@ -85,6 +85,7 @@ def served(cluster):
     return {status.record.tablet_id for _, role in cluster.servers.values() for status in role.admin.tablets()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 1.5])
 def test_it_is_held_back_loudly_and_the_others_are_served(cluster_of, machine, caplog, seconds):
     cluster = cluster_of(11)

@@ -6,6 +6,7 @@ from hbtable.errors import Unavailable
 from hbtable.model.schema import FamilySchema, TableSchema
 from tests.harness.counted_cluster import CountedCluster
 from tests.harness.delegating_fake import DelegatingFake
+from tests.harness.tiers import quick_first
 
 SPLITS = [b"row000%03d" % n for n in range(10, 300, 10)]
 
@@ -110,7 +111,7 @@ class Hangs(DelegatingFake):
         self.inner.unload_tablet(epoch, tablet_id)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", quick_first(range(6), 1))
 def test_tablets_of_a_server_that_dies_do_not_wait_for_a_move_that_hangs(machine, seed):
     """It was 32 s, and as long as the move hung for those of the same table."""
     cluster = CountedCluster(20 + seed, machine.options)

@@ -177,6 +177,7 @@ def with_a_table(machine: Any, body: Callable[[EmbeddedCluster, Table], None]) -
     machine.life(second)
 
 
+@pytest.mark.slow
 def test_mutations(machine: Any) -> None:
     def body(cluster: EmbeddedCluster, table: Table) -> None:
         record = cluster.client.admin.tablets(b"t")[0]
@@ -203,6 +204,7 @@ def check_kept(table: Table, mutation: RowMutation, what: str) -> None:
         assert there[0][1] == value, what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name in TABLET if name != "mutate"])
 def test_other_calls_of_a_tablet(machine: Any, method: str) -> None:
     def body(cluster: EmbeddedCluster, table: Table) -> None:
@@ -260,6 +262,7 @@ def calls_of(method: str) -> Iterator[dict[str, Any]]:
                 yield {**good, name: value()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", MASTER)
 def test_calls_of_the_master(machine: Any, method: str) -> None:
     def body(cluster: EmbeddedCluster, table: Table) -> None:

@@ -45,6 +45,7 @@ class Load:
         return sorted(self.pauses.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_row_waits_for_a_whole_server_to_stop(seed):
     cluster = SimCluster(SimOptions(seed=seed))
@@ -106,6 +107,7 @@ def a_server_of_many_tablets_stops(seed):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.verify)])
 def test_of_many_tablets_each_goes_straight_to_its_next_server(seed):
     pauses, had, moved = a_server_of_many_tablets_stops(seed)

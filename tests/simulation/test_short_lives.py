@@ -7,6 +7,7 @@ import pytest
 
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.master.files.collector import CollectorOptions
+from tests.harness.tiers import quick_first
 from tests.simulation.conftest import SMALL, Machine
 
 TRASH_BYTES = 100_000
@@ -19,7 +20,7 @@ def folder_bytes(machine: Machine, folder: str) -> int:
     return sum(status.length_bytes for status in machine.fs.list_files(folder))
 
 
-@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("clean", quick_first([True, False], 1))
 def test_forty_short_lives_leave_no_more_than_the_bounds(clean: bool) -> None:
     machine = Machine(4, OPTIONS)
 

@@ -27,6 +27,7 @@ def test_wearing_patterns_of_use_leave_reads_disk_and_memory_as_they_were() -> N
     assert len(results) == len(PATTERNS) + len(LIVES)
 
 
+@pytest.mark.slow
 def test_the_bounds_see_what_wears_out() -> None:
     worn = worn_by("lock", 30)
     assert bounds(worn) == []
@@ -86,6 +87,7 @@ def most_frozen() -> int:
     return most
 
 
+@pytest.mark.slow
 def test_regrouped_families_leave_few_frozen_memtables_behind() -> None:
     assert most_frozen() <= MOST
     with patch.object(planning, "MANY_FROZEN", 10_000):

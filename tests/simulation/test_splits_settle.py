@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 
 from hbtable.launch.embedded_cluster import EmbeddedCluster
+from tests.harness.tiers import quick_first
 from tests.simulation.conftest import SMALL, Machine
 
 LIMIT = 20_000
 OPTIONS = replace(SMALL, server=replace(SMALL.server, maintenance=replace(SMALL.server.maintenance, split_bytes=LIMIT)))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", quick_first(range(12), 3))
 def test_every_tablet_ends_below_its_limit(seed: int) -> None:
     """Rows of random bytes in any order, flushes and pauses between them: children share SSTables when they grow."""
     machine = Machine(seed, OPTIONS)

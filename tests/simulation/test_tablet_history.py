@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from hbtable.hbase.admin.tablets import AdminTabletCalls
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
@@ -125,6 +127,7 @@ def test_a_merge_says_of_which_tablets_it_made_one():
     asked.play(act)
 
 
+@pytest.mark.slow
 def test_every_generation_is_noted_whatever_happens():
     """Seeds of deaths and moves: each tablet's events never contradict its row, and its last owner is named."""
     total = Counter()

@@ -10,6 +10,7 @@ from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOp
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network import sockets
+from tests.harness.tiers import quick_first
 
 
 class Port:
@@ -104,7 +105,7 @@ def test_draining_closes_the_idle_and_answers_the_busy(port: Port, gateway: Any,
     busy.close()
 
 
-@pytest.mark.parametrize("megabytes", [70, 210])
+@pytest.mark.parametrize("megabytes", quick_first([70, 210], 1))
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_refused_sender_gets_the_reason_before_the_end(port: Port, client: Any, framed: bool, megabytes: int) -> None:
     """It is still sending when the refusal comes: without reading on, the reset would eat the answer."""

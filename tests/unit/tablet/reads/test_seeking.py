@@ -97,7 +97,9 @@ def random_row(rng: random.Random) -> list[tuple[int, bytes, bytes, int, bytes]]
     return operations
 
 
-@pytest.mark.parametrize("part", [pytest.param(0), *(pytest.param(n, marks=pytest.mark.verify) for n in range(1, 8))])
+@pytest.mark.parametrize(
+    "part", [pytest.param(0, marks=pytest.mark.slow), *(pytest.param(n, marks=pytest.mark.verify) for n in range(1, 8))]
+)
 def test_a_filter_passes_what_it_would_pass_of_all_cells(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     monkeypatch.setattr(sources, "SOUGHT_AFTER", 4)
     rng = random.Random(part)

@@ -11,6 +11,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, delete, everything, put
+from tests.harness.tiers import quick_first
 
 DEAD = 3000
 
@@ -40,7 +41,7 @@ def desert(bench: Bench, flushed: bool) -> Tablet:
     return tablet
 
 
-@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize("flushed", quick_first([True, False], 1))
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("pieces", [0, 1])
 @pytest.mark.parametrize(
