@@ -7,7 +7,8 @@ no harm, and the caller then hears that it was (`repeated`): a rename's "source 
 The rule for believing, where there are several: a NameNode that was deposed, and was frozen meanwhile, answers
 questions until it tries an edit, and knows nothing that was made since. So one has to make an edit, of the root
 folder's time, before its first answer is believed, and after an answer that something is not there
-(fs/hdfs/namenodes.py says more).
+(fs/hdfs/namenodes.py says more). An edit shows nothing any more when another one was found active before its answer
+came.
 """
 
 from typing import Final, NamedTuple, final
@@ -123,9 +124,12 @@ class NameNodes:
     def _believed(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:
         """As _once. An answer of one of several NameNodes only if it is active."""
         if self._root and self._active != host:
+            last = self._active
             refusal, why = self._edit(host)
             if refusal is not None:
                 return refusal, why
+            if self._active not in (last, host):
+                return True, f"another NameNode than {host} was found active while it made its edit"
             self._active = host
         answered, why = self._once(method, host, target)
         if self._root and method == "GET" and self._active != host:

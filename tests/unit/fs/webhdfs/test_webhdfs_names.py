@@ -371,3 +371,47 @@ def test_a_namenode_that_was_deposed_does_not_say_that_something_is_not_there(qu
         assert deposed.dead
 
     rig.run(body)
+
+
+def test_an_edit_whose_answer_is_late_makes_no_namenode_active_again() -> None:
+    """The first NameNode made the edit, froze, and was deposed; then its answer comes, and it does not know."""
+    rig = Rig()
+    first, second = rig.fake.hosts
+    runtime, deposed = rig.runtime, Deposed(rig)
+    frozen, thawed, answered = (runtime.event() for _ in range(3))
+    asked: list[str] = []
+
+    def carry(request: WebHdfsRequest) -> WebHdfsResponse:
+        edits = request.method == "PUT"
+        if request.host == first and edits and frozen.is_set():
+            raise NotSent(f"{first} cannot be reached")
+        response = deposed.carry(request)
+        asked.append(f"{request.host} {'edits' if edits else request.target}")
+        if request.host == first and edits:
+            frozen.set()
+            thawed.wait()
+        if request.host == second and "/a?" in request.target:
+            answered.wait()
+        return response
+
+    fs = WebHdfsFileSystem(runtime, rig.fake.hosts, ROOT, carry, None, TaskCalls(runtime))
+    found: list[bool] = []
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        early = runtime.spawn(lambda: fs.exists("a"))
+        frozen.wait()
+        deposed.begin()
+        rig.fs.delete("a")
+        assert not fs.exists("b")  # the second is believed
+        late = runtime.spawn(lambda: found.append(fs.exists("a")))
+        while not any(one.startswith(f"{second} /") and "/a?" in one for one in asked):
+            runtime.sleep(0.001)
+        thawed.set()
+        runtime.sleep(0.01)
+        answered.set()
+        early.join()
+        late.join()
+        assert found == [False]
+
+    rig.run(body)
