@@ -1,4 +1,5 @@
-"""hbtable.happybase's pool on a cluster of real processes: calls go to the owners of rows, whoever moves or dies."""
+"""hbtable.happybase's pool, and hbtable.connect(route=True), on a cluster of real processes: calls go to the owners of
+rows, whoever moves or dies."""
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -9,6 +10,7 @@ import pytest
 from Hbase_thrift import IOError as HBaseError
 from thriftpy2.transport import TTransportException
 
+import hbtable
 from hbtable.happybase import ConnectionPool
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster
@@ -46,11 +48,20 @@ def test_calls_go_to_the_owners_of_rows_whoever_moves_or_dies(cluster: ProcessCl
     with closing(happybase.Connection("127.0.0.1", cluster.servers[1].port)) as plain:
         assert {row: cells[b"f:v"] for row, cells in plain.table("t").scan()} == {row: row for row in ROWS}
     dying = cluster.servers[2]
+    routed = hbtable.connect("127.0.0.1", dying.port, route=True)
+    assert {row: cells[b"f:v"] for row, cells in routed.table("t").scan()} == {row: row for row in ROWS}
+    assert [row for row, _ in routed.table("t").rows(ROWS[::-1])] == ROWS[::-1]
+    with routed.table("t").batch() as batch:
+        for row in ROWS:
+            batch.put(row, {b"f:w": row})
+    assert len(routed._server._others) == 2, "each server was asked by itself"
     dying.kill()
     for row in ROWS:
         written(pool, row)
     with pool.connection() as connection:
         assert {row: cells[b"f:v"] for row, cells in connection.table("t").scan()} == dict.fromkeys(ROWS, b"new")
+    with routed as db:  # the server that it came to is gone
+        assert {row: cells[b"f:w"] for row, cells in db.table("t").scan(columns=[b"f:w"])} == {row: row for row in ROWS}
     for _ in range(2):
         pool._acquire_connection().close()
 

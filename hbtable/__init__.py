@@ -199,6 +199,7 @@ def connect(
     certificate: str = "",
     user: str = "",
     secret: str = "",
+    route: bool = False,
 ) -> "ConnectedDatabase":
     """Connects to an hbtable server, and gives what open() gives: the tables are the server's.
 
@@ -208,7 +209,9 @@ def connect(
 
     Beyond happybase: `tls`; `ca`, a PEM file of the CA that signed the server's certificate (without it, the CAs of
     this machine); `certificate`, a PEM file of the client's own certificate and key; `user`, who logs in, and `secret`,
-    the file with that user's password or token.
+    the file with that user's password or token. `route`: calls go to the server that has the row, each over a
+    connection of its own, and when the first server is gone another one takes its place; for clusters, whose servers
+    this machine has to reach.
 
     Unavailable when no server answers.
     """
@@ -221,6 +224,7 @@ def connect(
         table_prefix_separator,
         {"compat": compat, "transport": transport, "protocol": protocol},
         {"tls": tls, "ca": ca, "certificate": certificate, "user": user, "secret": secret},
+        route,
     )
     return database
 

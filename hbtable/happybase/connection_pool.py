@@ -5,7 +5,7 @@ from typing import Any, final
 import happybase
 
 from hbtable.happybase.routed_client import Client, RoutedClient
-from hbtable.happybase.routes import Address, Routes
+from hbtable.library.routes import Address, Routes
 
 
 class Connection(happybase.Connection):

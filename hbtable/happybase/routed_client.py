@@ -13,7 +13,6 @@ from typing import Any, Final, final
 
 from thriftpy2.transport import TTransportException
 
-from hbtable.happybase.routes import Address, Routes
 from hbtable.hbase.cell_methods import (
     BATCHES,
     OPEN_SCANS,
@@ -23,6 +22,7 @@ from hbtable.hbase.cell_methods import (
     WRITES_BY_STRUCT,
     WRITES_OF_A_ROW,
 )
+from hbtable.library.routes import Address, Routes
 
 _CHANGES_OF_TABLES: Final = frozenset(["createTable", "deleteTable", "enableTable", "disableTable"])
 _OWNERS: Final = "getTableRegions"
@@ -143,8 +143,10 @@ class RoutedClient:
         self, table: bytes, several: Sequence[Any], row_of: Callable[[Any], bytes]
     ) -> list[tuple[tuple[Address, Client], list[Any]]]:
         parts: dict[Address, tuple[tuple[Address, Client], list[Any]]] = {}
+        ways: dict[bytes, tuple[Address, Client]] = {}  # asked once for each row: another thread may find one gone
         for one in several:
-            found = self._client(table, row_of(one))
+            row = row_of(one)
+            found = ways[row] = ways.get(row) or self._client(table, row)
             parts.setdefault(found[0], (found, []))[1].append(one)
         return list(parts.values()) or [((self._home, self._seed), [])]
 

@@ -8,8 +8,10 @@ from hbtable.client.given import bytes_of, flag, whole_number
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import WrongType, WrongValue
 from hbtable.library.database import AdminCalls, Database
+from hbtable.library.routed_calls import RoutedCalls
+from hbtable.library.routes import Address
 from hbtable.library.server_admin import ServerAdmin
-from hbtable.library.server_calls import ServerCalls
+from hbtable.library.server_calls import Calls, ServerCalls
 from hbtable.library.server_table import ServerTable
 from hbtable.library.table import RegionDescription
 from hbtable.model.values import LARGEST_I64, shown
@@ -32,7 +34,8 @@ _CHOICES: Final = {
 @final
 class ConnectedDatabase(Database):
     """A database behind a server (hbtable.connect()). One connection, which all threads share: a call waits for the one
-    before. After an error of the connection the next call makes a new one. A call is never repeated by itself."""
+    before. With `route` one to each server that has rows of its tables. After an error of the connection the next call
+    makes a new one. A call that may have been carried out is never repeated by itself."""
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class ConnectedDatabase(Database):
         separator: str | bytes,
         compat: str,
         security: Mapping[str, Any],
+        route: bool,
     ) -> None:
         """`timeout`: milliseconds. `security`: fields of ServerAddress."""
         self.compat = compat
@@ -54,7 +58,14 @@ class ConnectedDatabase(Database):
         address = str(_address(ServerAddress(self.host, self.port), security))
         seconds = None if self.timeout is None else self.timeout / 1000
         connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds)
-        self._server = ServerCalls(connection, threading.Lock())
+        home = ServerCalls(connection, threading.Lock())
+        self._server: Calls = home
+        if flag("'route'", route):
+
+            def beside(owner: Address) -> ServerCalls:
+                return ServerCalls(connection.beside(*owner), threading.Lock())
+
+            self._server = RoutedCalls(home, (self.host, self.port), beside, threading.Lock())
         self._admin = ServerAdmin(self._server)
 
     def open(self) -> None:
@@ -101,6 +112,7 @@ def connect_database(
     table_prefix_separator: str | bytes,
     choices: Mapping[str, str],
     security: Mapping[str, Any],
+    route: bool = False,
 ) -> ConnectedDatabase:
     """hbtable.connect()."""
     for name, given in choices.items():
@@ -109,7 +121,9 @@ def connect_database(
     flag("'autoconnect'", autoconnect)
     if host is not None and not isinstance(host, str):
         raise WrongType(f"the host {shown(host)} has to be text")
-    database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security)
+    database = ConnectedDatabase(
+        host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security, route
+    )
     if autoconnect:
         database.open()
     return database

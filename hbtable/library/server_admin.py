@@ -8,7 +8,7 @@ from hbtable.client.whole_rows import seen
 from hbtable.errors import TableNotFound
 from hbtable.hbase.admin.structs import AdminTable, AdminTablet
 from hbtable.hbase.admin.table_structs import family_struct, table_schema
-from hbtable.library.server_calls import ServerCalls
+from hbtable.library.server_calls import Calls
 from hbtable.library.table import RegionDescription
 from hbtable.master.tables.schema_check import check_properties, check_schema
 from hbtable.model.names import parse
@@ -24,7 +24,7 @@ from hbtable.switches import switches
 class ServerAdmin:
     """A library.database.AdminCalls. No call switches: it waits in the thread that makes it."""
 
-    def __init__(self, server: ServerCalls) -> None:
+    def __init__(self, server: Calls) -> None:
         self._server = server
 
     @switches

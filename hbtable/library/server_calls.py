@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from hbtable.errors import WrongType
 from hbtable.library.refusals import translated
@@ -18,6 +18,25 @@ READS: Final = frozenset(
     )
 )
 """The calls of the library that change nothing, so that they may be repeated. Scans keep nothing at the server."""
+
+
+class Calls(Protocol):
+    """Calls to a server, or to several that answer alike. Errors are hbtable's."""
+
+    def admin(self, method: str, *arguments: object) -> Any:
+        """A call of hbtable's own service."""
+
+    def hbase(self, method: str, *arguments: object) -> Any:
+        """A call of HBase's."""
+
+    def struct(self, name: str, **fields: object) -> Any:
+        """One of HBase's."""
+
+    def open(self) -> None:
+        """Connects, unless it is."""
+
+    def close(self) -> None:
+        """A later call connects again."""
 
 
 @final

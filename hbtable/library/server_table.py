@@ -15,7 +15,7 @@ from hbtable.hbase.admin.structs import (
     AdminScan,
 )
 from hbtable.library.server_admin import ServerAdmin
-from hbtable.library.server_calls import ServerCalls
+from hbtable.library.server_calls import Calls
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.names import parse, shown
@@ -32,7 +32,7 @@ _ROWS_AT_ONCE: Final = 1000
 class ServerTable:
     """A client.table_calls.NamedTableCalls. No call switches: it waits in the thread that makes it."""
 
-    def __init__(self, server: ServerCalls, name: bytes) -> None:
+    def __init__(self, server: Calls, name: bytes) -> None:
         """InvalidRequest for a name that no table can have."""
         self._server = server
         self.name = parse(name)

@@ -39,7 +39,9 @@ class ShellConnection:
 
     def beside(self, host: str, port: int) -> "ShellConnection":
         """A connection to another server of the same cluster, made in the same way."""
-        return ShellConnection(str(self._address._replace(host=host, port=port)), self._timeout_seconds)
+        return ShellConnection(
+            str(self._address._replace(host=host, port=port)), self._timeout_seconds, self._call_seconds
+        )
 
     def admin(self, method: str, *arguments: object) -> Any:
         """A call of our own service."""

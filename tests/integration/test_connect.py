@@ -48,6 +48,7 @@ def test_it_takes_happybases_arguments() -> None:
         ({"port": "9090"}, TypeError),
         ({"timeout": 0}, ValueError),
         ({"tls": "yes"}, TypeError),
+        ({"route": "yes"}, TypeError),
         ({"ca": "ca.pem"}, ValueError),
         ({"user": "ann"}, ValueError),
         ({"secret": "file"}, ValueError),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hbtable.happybase.connection_pool import Connection
-from hbtable.happybase.routes import Routes
+from hbtable.library.routes import Routes
 
 
 def test_what_is_opened_again_speaks_to_owners_over_new_connections() -> None:

@@ -8,7 +8,7 @@ import pytest
 from thriftpy2.transport import TTransportException
 
 from hbtable.happybase.routed_client import RoutedClient
-from hbtable.happybase.routes import Routes
+from hbtable.library.routes import Routes
 
 HOME = ("home", 1)
 FIRST, SECOND = ("first", 1), ("second", 2)

@@ -62,6 +62,10 @@ class Routes:
             return None
         return owner
 
+    def addresses(self) -> list[Address]:
+        """Those of all servers that are known, ascending."""
+        return sorted({owner for known in self._tables.values() for owner in known.owners if owner is not None})
+
     def avoid(self, owner: Address) -> None:
         """The server could not be reached: the next calls go around it."""
         self._avoided[owner] = _CALLS_AROUND
