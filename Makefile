@@ -87,7 +87,7 @@ types: $(VENV)/.types
 	$(BIN)/basedpyright --project tests/types --pythonpath $(BIN)/python
 
 .PHONY: long-tests
-long-tests: $(VENV)/.test
+long-tests: $(VENV)/.test $(VENV)/.web
 	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests
 
 .PHONY: other-systems
@@ -278,6 +278,10 @@ $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
 	@echo "installing hbtable, the packages it needs and those of its tests and checks into $(VENV), which is done once"
 	@$(INSTALL) --use-pep517 --editable '.[test,check,native,parquet]'
 	@touch $@ $(VENV)/.run $(VENV)/.native
+
+$(VENV)/.web: $(VENV)/.test
+	@$(INSTALL) --editable '.[web]'
+	@touch $@
 
 $(VENV)/.types: $(VENV)/.run
 	@$(INSTALL) --editable '.[types]'

@@ -32,6 +32,10 @@ from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
 
 OPENED: Final = "hbtable.open()"
 """In the address of who has a folder open inside a program of its own, and not in a server."""
+_NAMELESS: Final = (
+    "another process, whose file LOCK was removed, or which is just opening, leaving or repairing it (hbtable repair)"
+)
+"""The holder of a folder that does not say who it is: a name is written once the folder is locked."""
 _USERS: Final = ("users", "users.lock", "users.new")
 _MEANS_EMPTY: Final = UNUSED | {*_USERS}
 """Files of a folder in which nothing was stored yet: also those of `hbtable user`, as the first user is made before the
@@ -307,7 +311,8 @@ def _lock(root: str, lock: int | None, descriptor: int, kind: int) -> None:
                 "hbtable.open(..., read_only=True): end that first"
             ) from error
         holder = _holder(lock, descriptor)
-        way_out = "share it as docs/manual/programs.md says" if OPENED in holder else "connect to it"
+        shared = OPENED in holder or holder == _NAMELESS
+        way_out = "share it as docs/manual/programs.md says" if shared else "connect to it"
         raise AlreadyExists(f"the data folder {root} is in use by {holder}: stop it, or {way_out}") from error
 
 
@@ -340,7 +345,7 @@ def _holder(lock: int | None, descriptor: int) -> str:
     if (os.getpid(), id_of(os.fstat(descriptor))) in _HELD:
         return f"this process{where}"
     if not pid:
-        return "another process, whose file LOCK was removed, or which repairs it (hbtable repair)"
+        return _NAMELESS
     if host in ("", socket.gethostname()) and said.get("pids", _pids()) == _pids():
         return f"process {pid}{where}"
     return f"process {pid} of {host}{where}, which is another container or machine"

@@ -5,6 +5,7 @@ and each other text in which a clause begins with an imperative, or which names 
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,7 @@ class Told(NamedTuple):
     """`hbtable/tablet/tablet.py:12`"""
 
 
+@functools.cache
 def messages_that_ask() -> list[Told]:
     return [
         Told(text, f"{path.relative_to(ROOT)}:{line}")

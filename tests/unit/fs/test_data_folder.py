@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -44,6 +45,15 @@ def test_a_second_open_names_the_holder(tmp_path: Path) -> None:
     assert f"in use by process {os.getpid()} (127.0.0.1:9090): stop it" in done.stdout
     folder.close()
     DataFolder.open(str(tmp_path)).close()
+
+
+def test_a_holder_that_has_not_said_who_it_is_yet_may_be_one_that_opens_it(tmp_path: Path) -> None:
+    """As when the workers of a web server open a new folder at once."""
+    DataFolder.open(str(tmp_path)).close()
+    with (tmp_path / "LOCK").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(AlreadyExists, match=r"just opening, .*: stop it, or share it as docs/manual/programs\.md"):
+            DataFolder.open(str(tmp_path))
 
 
 def test_the_lock_is_free_when_its_holder_was_killed(tmp_path: Path) -> None:
