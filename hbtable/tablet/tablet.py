@@ -233,6 +233,14 @@ class Tablet:
         """Whether the record names logs of earlier owners: a flush would let them go."""
         return self._compactor.needs_old_logs()
 
+    def stamp_at_rest(self) -> tuple[object, ...] | None:
+        """As long as it is the same, and the minute is, and the disk as full, so are the answers to needs_flush() and
+        its like. None: something is in memory alone. Hot: it is asked of every tablet several times a second."""
+        state = self._state
+        if state.unflushed_since:
+            return None
+        return state.version, state.keeper.record, state.tally.markers, state.tally.dead, len(state.damaged)
+
     def needs_flush(self) -> str:
         """The reason why a flush would make reads cheaper, because of what is deleted in memory; "" when it would
         not."""
