@@ -19,6 +19,7 @@ from hbtable.errors import NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
+from hbtable.hbase.transports.http_heads import RawRequest
 from hbtable.hbase.transports.http_refusals import START_BYTES, THRIFT, as_error, in_thrift, is_thrift
 from hbtable.hbase.transports.http_users import answered, challenges, refusal_without_tls, says_who, user_of
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
@@ -34,6 +35,7 @@ _WHAT_THIS_IS: Final = (
     'as POST requests with one message each. Connect with a Thrift client, for example happybase.Connection("{host}", '
     "{port}) or thriftpy2's THttpClient."
 )
+_MAY_BE_READ_IN_TWO_WAYS: Final = "A proxy might read this request in another way: {}."
 
 
 @final
@@ -60,6 +62,8 @@ class HttpStream:
         self._unusable = unusable
         self._most = context.message_bytes
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
+        self._raw = RawRequest()
+        self._raw.add(first)
         self._http.receive_data(first)
         self._timeout: float | None = None
         self._chunks: bytearray | None = None
@@ -98,6 +102,7 @@ class HttpStream:
         while True:
             if http.our_state is h11.DONE and http.their_state is h11.DONE:
                 http.start_next_cycle()
+                self._raw.begin(http.trailing_data[0])
             elif http.our_state in (h11.MUST_CLOSE, h11.CLOSED):
                 return b""
             try:
@@ -107,6 +112,9 @@ class HttpStream:
                 self._refuse(413 if status == 431 else status, f"This is no HTTP request: {error}.")
                 return b""
             if event is h11.NEED_DATA:
+                if self._raw.is_hopeless():
+                    self._refuse(400, "This is no HTTP request: its first line is none.")
+                    return b""
                 if not self._receive(began):
                     return b""
                 continue
@@ -124,7 +132,7 @@ class HttpStream:
         if isinstance(event, h11.Data):
             return bytes(event.data) if self._chunks is None else self._gather(self._chunks, event.data)
         if isinstance(event, h11.EndOfMessage):
-            return b"" if self._chunks is None else self._whole(bytes(self._chunks))
+            return b"" if self._chunks is None else self._ended(event, self._chunks)
         return None  # the client left, or sent something before it was answered
 
     @switches
@@ -139,6 +147,7 @@ class HttpStream:
             self._carrier.settimeout(context.stall_seconds)
         piece = self._carrier.recv(_READ_BYTES)
         self._carrier.settimeout(self._timeout)
+        self._raw.add(piece)
         http.receive_data(piece)
         return bool(piece)
 
@@ -150,6 +159,10 @@ class HttpStream:
         if request.method != b"POST":
             status = 403 if request.method in (b"TRACE", b"OPTIONS") else 400
             self._refuse(status, f"{request.method.decode('latin-1')} is no call.")
+            return None
+        fault = self._raw.fault_of_head(request, self._http.trailing_data[0])
+        if fault:
+            self._refuse(400, _MAY_BE_READ_IN_TWO_WAYS.format(fault))
             return None
         verifier = self._context.security.verifier
         if verifier is not None and not self._let_in(request, verifier):
@@ -210,6 +223,14 @@ class HttpStream:
                 self._refuse(503, f"The request was not begun: {error}.")
                 return None
         return b""
+
+    @switches
+    def _ended(self, event: h11.EndOfMessage, chunks: bytearray) -> bytes | None:
+        fault = self._raw.fault_of_end(event, self._http.trailing_data[0])
+        if fault:
+            self._refuse(400, _MAY_BE_READ_IN_TWO_WAYS.format(fault))
+            return None
+        return self._whole(bytes(chunks))
 
     @switches
     def _whole(self, body: bytes) -> bytes | None:

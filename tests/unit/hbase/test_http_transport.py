@@ -6,8 +6,10 @@ from typing import Any
 import h11
 import pytest
 
+from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.transports import http
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from tests.unit.hbase.conftest import FakeStream
 
 
 def post(body: bytes, headers: str = "") -> bytes:
@@ -223,3 +225,76 @@ def test_damaged_requests_break_nothing(gateway: Any, client: Any) -> None:
         stream = gateway.talk(*(said[first : first + size] for first in range(0, len(said), size)))
         assert stream.closed
         assert gateway.context.budget.used_bytes == 0
+
+
+CALL = b"\x80\x01\x00\x01\x00\x00\x00\x0dgetTableNames\x00\x00\x00\x01\x00"
+LENGTH = b"Content-Length: %d\r\n" % len(CALL)
+CHUNKS = b"%x\r\n%s\r\n0\r\n\r\n" % (len(CALL), CALL)
+CODED = b"Transfer-Encoding: chunked\r\n"
+LINE = b"POST / HTTP/1.1\r\nHost: x\r\n"
+AMBIGUOUS = {
+    "both": LINE + LENGTH + CODED + b"\r\n" + CHUNKS,
+    "both, the other order": LINE + CODED + LENGTH + b"\r\n" + CHUNKS,
+    "both, no length": LINE + b"Content-Length: 0\r\n" + CODED + b"\r\n" + CHUNKS,
+    "two lengths": LINE + LENGTH + b"Content-Length: 3\r\n\r\n" + CALL,
+    "two lengths in one": LINE + b"Content-Length: %d, 3\r\n\r\n" % len(CALL) + CALL,
+    "a length with a sign": LINE + b"Content-Length: +%d\r\n\r\n" % len(CALL) + CALL,
+    "a length in hex": LINE + b"Content-Length: 0x%x\r\n\r\n" % len(CALL) + CALL,
+    "a negative length": LINE + b"Content-Length: -1\r\n\r\n" + CALL,
+    "a blank before the colon": LINE + b"Content-Length : %d\r\n\r\n" % len(CALL) + CALL,
+    "a folded line": LINE + LENGTH + b"X: a\r\n b\r\n\r\n" + CALL,
+    "a folded line with a tab": LINE + LENGTH + b"X: a\r\n\tb\r\n\r\n" + CALL,
+    "a folded line with a length in it": LINE + b"X: a\r\n" + b" " + LENGTH + CODED + b"\r\n" + CHUNKS,
+    "a first header that is folded": b"POST / HTTP/1.1\r\n Host: x\r\n" + LENGTH + b"\r\n" + CALL,
+    "LF alone": LINE.replace(b"\r\n", b"\n") + LENGTH + b"\r\n" + CALL,
+    "LF alone at the end of the head": LINE + LENGTH + b"\n" + CALL,
+    "LF alone everywhere": (LINE + LENGTH + b"\r\n").replace(b"\r\n", b"\n") + CALL,
+    "LF alone in one header": LINE + b"X: y\n" + LENGTH + b"\r\n" + CALL,
+    "CR alone": LINE + b"X: a\rY: b\r\n" + LENGTH + b"\r\n" + CALL,
+    "CR alone before LF": LINE + b"X: a\r\r\n" + LENGTH + b"\r\n" + CALL,
+    "NUL": LINE + b"X: a\0b\r\n" + LENGTH + b"\r\n" + CALL,
+    "chunks in HTTP/1.0": b"POST / HTTP/1.0\r\n" + CODED + b"\r\n" + CHUNKS,
+    "another coding": LINE + b"Transfer-Encoding: xchunked\r\n\r\n" + CHUNKS,
+    "two codings": LINE + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + CHUNKS,
+    "the coding twice": LINE + CODED + CODED + b"\r\n" + CHUNKS,
+    "a coding with a tab": LINE + b"Transfer-Encoding: \x0bchunked\r\n\r\n" + CHUNKS,
+    "two hosts": LINE + b"Host: y\r\n" + LENGTH + b"\r\n" + CALL,
+    "no host": b"POST / HTTP/1.1\r\n" + LENGTH + b"\r\n" + CALL,
+    "a chunk of negative length": LINE + CODED + b"\r\n-1\r\n" + CALL,
+    "a chunk whose length ends in LF": LINE + CODED + b"\r\n%x\n%s\r\n0\r\n\r\n" % (len(CALL), CALL),
+    "a chunk that ends in LF": LINE + CODED + b"\r\n%x\r\n%s\n0\r\n\r\n" % (len(CALL), CALL),
+    "a chunk that goes on": LINE + CODED + b"\r\n%x\r\n%sxx0\r\n\r\n" % (len(CALL), CALL),
+    "chunks that end in LF": LINE + CODED + b"\r\n%x\r\n%s\r\n0\r\n\n" % (len(CALL), CALL),
+    "header fields behind the body": LINE + CODED + b"\r\n" + CHUNKS[:-2] + b"Content-Length: 9\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("piece", [1, 13, 100_000])
+@pytest.mark.parametrize("said", AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_a_request_that_a_proxy_may_read_in_another_way_is_refused_and_nothing_behind_it_is_carried_out(
+    gateway: Any, said: bytes, piece: int
+) -> None:
+    said += LINE + LENGTH + b"\r\n" + CALL
+    stream = gateway.talk(*(said[first : first + piece] for first in range(0, len(said), piece)))
+    ((status, why),) = responses(stream.sent, ["POST"])
+    assert status in (400, 501)
+    assert b"This port speaks HBase's Thrift interfaces" in why
+
+
+@pytest.mark.parametrize("piece", [1, 13, 100_000])
+def test_requests_that_can_be_read_in_one_way_only_are_carried_out_one_after_the_other(
+    gateway: Any, client: Any, piece: int
+) -> None:
+    lengths = LINE + LENGTH + LENGTH + b"X:  a b\t\r\n\r\n" + CALL  # the same twice is one
+    chunks = LINE + CODED.replace(b"chunked", b"Chunked") + b"\r\n" + CHUNKS.replace(b"\r\n", b";a=b\r\n", 1)
+    said = lengths + chunks + lengths + chunks
+    stream = gateway.talk(*(said[first : first + piece] for first in range(0, len(said), piece)))
+    assert [status for status, _ in responses(stream.sent, ["POST"] * 4)] == [200] * 4
+
+
+@pytest.mark.parametrize("said", [b"GET foo\r\n", b"GET /\r\n", b"CONNECT {}\r\n", b"PUT 0 0 5\r\n", b"CONNECT\nx:y\n"])
+def test_a_first_line_that_is_none_of_http_is_answered_before_more_comes(gateway: Any, said: bytes) -> None:
+    sent: list[bytes] = []
+    stream = FakeStream((said, lambda: sent.append(stream.sent)))
+    GatewayConnection(stream, "client:1", gateway.context).serve()
+    assert sent[0].startswith(b"HTTP/1.1 400 ")
