@@ -54,6 +54,10 @@ _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
 _NO_CALL: Final[Call] = (b"", CALL, 0)
 """In the place of one whose head cannot be read."""
+_FELL_SILENT: Final = (
+    "the request was not carried out: it begins as a call of Thrift, and its rest did not come; use the transport and "
+    "the protocol of a Thrift client"
+)
 _TURNED_OUT: Final = (
     "this idle connection was closed to make room for another client: the server takes {most} connections at a time "
     "(thrift.connections), and {host} held most of them. Connect again"
@@ -115,12 +119,16 @@ class GatewayConnection:
         """The client reads why as the answer to its next call, if it has spoken at all."""
         self._warn("cut %s off, which was idle: all %d connections are taken", self.client, most)
         if self._wire is not None and self._head is None and not self.relayed:
-            reason = _TURNED_OUT.format(most=most, host=self.host)
-            # Whatever its socket does not take at once is lost: who makes room must not wait for an idle client.
+            self._tell(_TURNED_OUT.format(most=most, host=self.host))
+        self.close()
+
+    def _tell(self, why: str) -> None:
+        """Whatever its socket does not take at once is lost: nobody must wait for an idle client."""
+        if self._wire is not None and not self.sending:
+            name, _, sequence = self._head or _NO_CALL
             with suppress(OSError):
                 self._stream.settimeout(0.0)
-                self._send(self._wire.dialect.refusal(b"", 0, INTERNAL_ERROR, reason), self.framed)
-        self.close()
+                self._send(self._wire.dialect.refusal(name, sequence, INTERNAL_ERROR, why), self.framed)
 
     @switches
     def serve(self) -> None:
@@ -160,6 +168,7 @@ class GatewayConnection:
                 source.release()
         except TimeoutError:
             self._warn("closed the connection of %s: it fell silent in the middle of a request", self.client)
+            self._tell(_FELL_SILENT)
         except Malformed as error:  # before the first call
             self._warn("closed the connection of %s: %s", self.client, error)
         except (OSError, EndOfStream):

@@ -4,19 +4,22 @@ The first bytes tell (codec/sniffing.py). After TLS's handshake, after SASL's, a
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Overloaded
 from hbtable.hbase.audit import claim
-from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, sniff_frame
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, sniff_frame, sniff_silent
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.sasl import negotiate
 from hbtable.runtime.network.tls import HandshakeFailed, ServerTls, TlsStream
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
+
+_FIRST_SECONDS: Final = 5.0
+"""For the first bytes of a client, once there is one: clients of other protocols wait for an answer to fewer."""
 
 
 class Opened(NamedTuple):
@@ -89,7 +92,12 @@ def _sniff(
     """(what was read, None) when the client left before it said anything."""
     first = b""
     while True:
-        piece = stream.recv(65536)
+        try:
+            piece = stream.recv(65536)
+        except TimeoutError:
+            if not first or detect is not sniff:
+                raise
+            return first, sniff_silent(first)
         if not piece:
             return first, None
         first += piece
@@ -97,7 +105,7 @@ def _sniff(
         if spoken is not None:
             stream.settimeout(None)
             return first, spoken
-        stream.settimeout(context.stall_seconds)
+        stream.settimeout(min(_FIRST_SECONDS, context.stall_seconds))
 
 
 @switches

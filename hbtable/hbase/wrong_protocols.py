@@ -43,6 +43,9 @@ _REASONS: Final = {
         "happybase in Python or ThriftConnection in Java"
     ),
     Protocol.REDIS: "this is no Redis but hbtable, a database with HBase's Thrift interfaces: use a Thrift client",
+    Protocol.POSTGRESQL: (
+        "this is no PostgreSQL but hbtable, a database with HBase's Thrift interfaces: use a Thrift client"
+    ),
     Protocol.TEXT: _TEXT,
 }
 
@@ -124,6 +127,23 @@ def _redis(said: str, first: bytes, framed: bool) -> bytes:
     return f"-ERR {said}\r\n".encode()
 
 
+def _postgresql(said: str, first: bytes, framed: bool) -> bytes:
+    """An ErrorResponse. Who asked for TLS or GSSAPI is told first that there is none, and asks without it."""
+    fields = b"".join(
+        code + text.encode() + b"\0" for code, text in ((b"S", "FATAL"), (b"V", "FATAL"), (b"C", "08P01"), (b"M", said))
+    )
+    answer = b"E" + _U32(len(fields) + 5) + fields + b"\0"
+    return answer if first[4:5] == b"\0" else b"N" + answer
+
+
+def _unknown(said: str, first: bytes, framed: bool) -> bytes:
+    """In frames it may be Thrift after all: an exception in the binary protocol without versions."""
+    if not framed:
+        return _text(said, first, framed)
+    answer = _U32(0) + bytes([_EXCEPTION]) + _U32(0) + encode_failure(said, _PROTOCOL_ERROR)
+    return _U32(len(answer)) + answer
+
+
 def _text(said: str, first: bytes, framed: bool) -> bytes:
     text = f"{said}\r\n".encode()
     return _U32(len(text)) + text if framed else text
@@ -151,5 +171,6 @@ _ANSWERS: Final[dict[Protocol, Callable[[str, bytes, bool], bytes]]] = {
     Protocol.HBASE_RPC: _hbase_rpc,
     Protocol.REDIS: _redis,
     Protocol.TEXT: _text,
-    Protocol.UNKNOWN: _text,
+    Protocol.POSTGRESQL: _postgresql,
+    Protocol.UNKNOWN: _unknown,
 }

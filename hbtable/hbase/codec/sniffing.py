@@ -7,14 +7,23 @@
 GET, POST, ...            HTTP        16 03  TLS        01 00 00 00 nn, letter  SASL
 4-byte length, 0f         Thrift's header format
 [1, or 4-byte length, [ { JSON        HBas   HBase's own RPC        *3 PING     Redis        other letters  text
+4-byte length, 00 03 00 00 or 04 d2 16 2f    PostgreSQL
+
+A frame is believed once it can hold a call: others also begin with a length, and wait for an answer before the bytes
+come that would make a whole frame of it.
 """
 
 from enum import Enum
 from typing import Final, NamedTuple
 
+from hbtable.thrift.wire import LONGEST_NAME_BYTES
+
 _METHODS: Final = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"TRAC", b"DELE", b"PATC", b"CONN", b"PRI ")
 _REDIS: Final = (b"PING", b"ECHO", b"AUTH", b"INFO")
 _LONGEST_NAME: Final = 64
+_U32_BYTES: Final = 4
+_POSTGRESQL: Final = (b"\0\3\0", b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30")
+"""The version behind the length of a StartupMessage, and the requests for TLS and for GSSAPI."""
 
 
 class Protocol(Enum):
@@ -31,6 +40,7 @@ class Protocol(Enum):
     HEADER = "Thrift's header format"
     HBASE_RPC = "HBase's own RPC"
     REDIS = "Redis"
+    POSTGRESQL = "PostgreSQL"
     TEXT = "text"
     UNKNOWN = "nothing known"
 
@@ -43,7 +53,7 @@ class DetectedProtocol(NamedTuple):
 
 
 def sniff(first: bytes) -> DetectedProtocol | None:
-    """None: more bytes are needed, five at most."""
+    """None: more bytes are needed, eight at most."""
     if not first:
         return None
     byte = first[0]
@@ -70,6 +80,11 @@ def sniff_frame(first: bytes) -> DetectedProtocol | None:
     return DetectedProtocol(Protocol.JSON if fifth in (b"[", b"{") else Protocol.TEXT, framed=True)
 
 
+def sniff_silent(first: bytes) -> DetectedProtocol:
+    """As sniff(), of a client that waits for an answer already."""
+    return DetectedProtocol(Protocol.TEXT if _is_text(first) else Protocol.UNKNOWN)
+
+
 def _by_two(first: bytes) -> DetectedProtocol:
     if first[:2] == b"\x80\x01":
         return DetectedProtocol(Protocol.STRICT)
@@ -80,18 +95,16 @@ def _by_two(first: bytes) -> DetectedProtocol:
     return DetectedProtocol(Protocol.UNKNOWN)
 
 
-def _by_five(first: bytes) -> DetectedProtocol:
+def _by_five(first: bytes) -> DetectedProtocol | None:
     fifth = first[4]
     if _is_text(first[:4]):
         return DetectedProtocol(_by_letters(first))
-    if fifth == 0x80:
-        return DetectedProtocol(Protocol.STRICT, framed=True)
-    if fifth == 0x82:
-        return DetectedProtocol(Protocol.COMPACT, framed=True)
+    if fifth in (0x80, 0x82):
+        return _by_head_in_frame(first)
     if first[:4] == b"\x01\x00\x00\x00" and 0 < fifth <= 32:
         return DetectedProtocol(Protocol.SASL)
-    if fifth == 0:
-        return DetectedProtocol(Protocol.LOOSE, framed=True)
+    if fifth == 0 or first[:5] == b"\0\0\0\x08\x04":
+        return _by_number_in_frame(first)
     if first[:3] == b"\x00\x00\x00" and 0 < first[3] <= _LONGEST_NAME and chr(fifth).isalpha() and fifth < 0x80:
         return DetectedProtocol(Protocol.LOOSE)
     if fifth == 0x0F and first[:1] < b"\x20":
@@ -99,6 +112,27 @@ def _by_five(first: bytes) -> DetectedProtocol:
     if chr(fifth) in "[{" and first[:1] < b"\x20":
         return DetectedProtocol(Protocol.JSON, framed=True)
     return DetectedProtocol(Protocol.UNKNOWN)
+
+
+def _by_head_in_frame(first: bytes) -> DetectedProtocol | None:
+    if len(first) < 6:
+        return None
+    inside = _by_two(first[4:6])
+    return inside if inside.protocol is Protocol.UNKNOWN else inside._replace(framed=True)
+
+
+def _by_number_in_frame(first: bytes) -> DetectedProtocol | None:
+    """Behind the length of the frame stands that of a method's name, or PostgreSQL's number."""
+    size, number = int.from_bytes(first[:4], "big"), first[4:8]
+    if size < _U32_BYTES:
+        return DetectedProtocol(Protocol.LOOSE, framed=True)  # whose reader says what is missing
+    if len(number) < _U32_BYTES:
+        return None
+    if number.startswith(_POSTGRESQL):
+        return DetectedProtocol(Protocol.POSTGRESQL)
+    length = int.from_bytes(number, "big")
+    could_be = 0 < length <= LONGEST_NAME_BYTES and _U32_BYTES + length <= size
+    return DetectedProtocol(Protocol.LOOSE if could_be else Protocol.UNKNOWN, framed=True)
 
 
 def _by_letters(first: bytes) -> Protocol:

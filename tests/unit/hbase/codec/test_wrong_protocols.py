@@ -18,7 +18,9 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
+from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.wrong_protocols import explanation
+from tests.unit.hbase.conftest import FakeStream
 
 
 @pytest.mark.parametrize("framed", [False, True])
@@ -153,7 +155,6 @@ def test_a_person_gets_a_line(gateway: Any, typed: bytes) -> None:
 
 STRANGERS = {
     "SSL 2": b"\x80\x2e\x01\0\x02\0\x15\0\0\0\x10" + bytes(37),
-    "PostgreSQL": b"\0\0\0\x08\x04\xd2\x16\x2f",
     "memcached": b"\x80\x0b" + bytes(22),
     "MongoDB": b"\x3a\0\0\0\x01\0\0\0\0\0\0\0\xd4\x07\0\0",
     "Cassandra": b"\x04\0\0\0\x05\0\0\0\0",
@@ -187,7 +188,58 @@ def test_frames_that_hold_no_call_get_an_exception_in_thrift(gateway: Any, said:
     refused = ApacheException()
     refused.read(reader)
     assert refused.type == 7
-    assert str(refused).startswith("a me")
+    assert str(refused).startswith("a me" if said == bytes(64) else "this is hbtable")
+
+
+ASKS_FOR_TLS, ASKS_FOR_GSSAPI = b"\0\0\0\x08\x04\xd2\x16\x2f", b"\0\0\0\x08\x04\xd2\x16\x30"
+STARTUP = b"\0\0\0\x25\0\3\0\0user\0ann\0database\0db\0\0"
+
+
+@pytest.mark.parametrize("said", [STARTUP, STARTUP[:8], STARTUP[:7] + b"\2", ASKS_FOR_TLS, ASKS_FOR_GSSAPI])
+def test_a_postgresql_client_gets_an_error(gateway: Any, said: bytes) -> None:
+    sent = gateway.talk(said).sent
+    if said in (ASKS_FOR_TLS, ASKS_FOR_GSSAPI):
+        assert sent[:1] == b"N", "then it asks without, and reads what follows"
+        sent = sent[1:]
+    assert (sent[:1], int.from_bytes(sent[1:5], "big")) == (b"E", len(sent) - 1)
+    assert sent.endswith(b"\0\0")
+    fields = {field[:1]: field[1:] for field in sent[5:-2].split(b"\0")}
+    assert (fields[b"S"], fields[b"V"], fields[b"C"]) == (b"FATAL", b"FATAL", b"08P01")
+    assert fields[b"M"].startswith(b"this is no PostgreSQL but hbtable")
+
+
+WAITING = {
+    "PostgreSQL 2": b"\0\0\x01\x28\0\2\0\0" + bytes(288),
+    "SOCKS 5": b"\x05\x01\0",
+    "SOCKS 5 with two ways": b"\x05\x02\0\x02",
+    "ZooKeeper's four letters": b"ruok",
+    "Hazelcast": b"HZC\0",
+    "epmd": b"\0\x01\x6e",
+    "Diameter": b"\x01\0\0\x14\x80\0\x01\x01" + bytes(12),
+    "Graphite's pickles": b"\0\0\0\x1d\x80\x02]q\0(U\x01aq\x01K\x01",
+    "Modbus": b"\0\x01\0\0\0\x06\x01\x03\0\0\0\x01",
+    "FastCGI": b"\x01\x01\0\x01\0\x08\0\0\0\x01" + bytes(6),
+    "AFP": b"\0\x03\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\x0f\0",
+    "HDFS": b"\0\x1c\x51\x10" + bytes(16),
+    "IPP": b"\x02\0\0\x0b\0\0\0\x01",
+    "half a frame": b"\0\0\0\x40\0\0\0\x06get",
+    "a frame without a name": b"\0\0\0\x10\0\0\0\0",
+    "half a frame of the strict protocol": b"\0\0\0\x40\x80\x01\0\x01\0\0\0\x06get",
+    "half a frame of the compact protocol": b"\0\0\0\x40\x82\x21\x01\x06get",
+    "half a call": b"\x80\x01\0\x01\0\0\0\x06get",
+    "a letter": b"a",
+    "two bytes": b"\0\0",
+}
+
+
+@pytest.mark.parametrize("said", WAITING.values(), ids=WAITING)
+def test_who_waits_for_an_answer_to_what_is_no_whole_call_gets_one(gateway: Any, said: bytes) -> None:
+    stream = FakeStream((said,))
+    stream.recv_error = TimeoutError()
+    GatewayConnection(stream, "client:1", gateway.context).serve()
+    answers = (b"this is hbtable", b"is no Thrift call", b"its rest did not come", b"thrift.message_bytes")
+    assert any(words in stream.sent for words in answers)
+    assert stream.closed
 
 
 @pytest.mark.parametrize(("compact", "service"), [(False, "Hbase"), (True, "THBaseService")])
