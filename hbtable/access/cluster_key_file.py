@@ -7,8 +7,8 @@ The first key is the one by which a role proves itself, and each of them is beli
 import os
 from typing import Final
 
-from hbtable.access.private_files import check_private
 from hbtable.errors import AlreadyExists, InvalidConfiguration, StorageFailed
+from hbtable.runtime.private_files import check_private
 
 _KIND: Final = "hbtable-cluster-key-1"
 _KEY_BYTES: Final = 32

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.access.accounts import Accounts
-from hbtable.access.private_files import check_private
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, InvalidConfiguration, StorageFailed
 from hbtable.fs.folder_rights import close_to_others
 from hbtable.lockservice.interface import Session
+from hbtable.runtime.private_files import check_private
 from hbtable.switches import switches
 
 USERS_PATH: Final = "/users"

@@ -1,11 +1,12 @@
-"""Warns at the start of settings by which nobody can do anything, or everybody can do everything."""
+"""Warns at the start of settings by which nobody can do anything, or everybody can do everything; and refuses a list of
+users that others could have changed."""
 
 import logging
 from collections.abc import Iterator
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountStore
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, InvalidConfiguration
 from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
 
@@ -14,9 +15,12 @@ log = logging.getLogger(__name__)
 
 @switches
 def warn_of_access(tls: TlsOptions, auth: AuthOptions, users: AccountStore) -> None:
-    """*Switches.* A list of users that cannot be read is told to whoever logs in."""
+    """*Switches.* InvalidConfiguration for a file of users that may not be used. A list in a lock service that cannot
+    be asked just now, or one that is damaged, is told to whoever logs in."""
     try:
         has_users = not auth.enabled or bool(users.read().by_name)
+    except InvalidConfiguration:
+        raise
     except HbtableError:
         has_users = True
     for warning in warnings(tls, auth, has_users):

@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hbtable.access.options import AuthOptions
-from hbtable.access.private_files import check_private
 from hbtable.errors import InvalidConfiguration, NotAuthenticated
 from hbtable.hbase.transports.sasl_messages import COMPLETE, OK, SaslMessages, SaslRefused
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.private_files import check_private
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 from hbtable.thrift.wire import Malformed

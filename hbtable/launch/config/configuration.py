@@ -18,6 +18,7 @@ from typing import Final, TypeVar, cast
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config import bounds
 from hbtable.launch.config.units import parse_bytes, parse_seconds
+from hbtable.runtime.private_files import check_unchangeable
 
 Options = TypeVar("Options")
 Value = str | int | float | bool | list[str]
@@ -118,6 +119,9 @@ def load(
         if not equals or not dot:
             raise InvalidConfiguration(f"-D {override}: write it as section.key=value")
         settings[(section, key)] = Setting(text.strip(), f"-D {target.strip()}")
+    asked = settings.get(("auth", "enabled"))
+    if chosen and asked is not None and str(asked.value).lower() == "true":
+        check_unchangeable(os.stat(chosen), f"the configuration file {chosen}, which says who may do everything")
     return Configuration(sections, settings, defaults)
 
 

@@ -3,7 +3,6 @@
 import os
 from typing import Final
 
-from hbtable.access.private_files import check_private
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.launch.config.configuration import Configuration
@@ -11,6 +10,7 @@ from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.private_files import check_private
 
 _LARGEST_BYTES: Final = 1 << 16
 

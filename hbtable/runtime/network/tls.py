@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol, cast, final
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.runtime.private_files import check_unchangeable
 from hbtable.switches import switches
 
 _READ_BYTES: Final = 64 << 10
@@ -203,6 +204,7 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
         ) from error
     if options.client_ca:
         try:
+            check_unchangeable(os.stat(options.client_ca), f"tls.client_ca = {options.client_ca!r}")
             context.load_verify_locations(options.client_ca)
         except OSError as error:
             raise InvalidConfiguration(

@@ -1,0 +1,128 @@
+"""Files that hold a secret, or say who comes in: each by every mode. Loose ones keep a server from starting."""
+
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hbtable.access.accounts import Accounts
+from hbtable.access.cluster_key_file import make_cluster_key, read_cluster_keys
+from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountFile
+from hbtable.errors import InvalidConfiguration
+from hbtable.launch.access_warnings import warn_of_access
+from hbtable.launch.config.cluster_configuration import CLUSTER_SECTIONS
+from hbtable.launch.config.configuration import load
+from hbtable.launch.roles.lock_service import read_digests
+from hbtable.runtime import private_files
+from hbtable.runtime.network.tls import ServerTls, TlsOptions
+from tests.harness.certificates import CA, put_certificate
+
+OF_NOBODY_ELSE, OF_ALL_BUT_WRITERS, KEY_OF_ROOT = 0o077, 0o002, 0o027
+
+
+def list_of_users(folder: Path) -> tuple[Path, Callable[[], object]]:
+    AccountFile(str(folder)).change(lambda accounts: accounts.with_user("ann", None))
+    auth = AuthOptions(enabled=True, superusers="ann")
+    return folder / "users", lambda: warn_of_access(TlsOptions(certificate="c"), auth, AccountFile(str(folder)))
+
+
+def cluster_key(folder: Path) -> tuple[Path, Callable[[], object]]:
+    path = folder / "key"
+    make_cluster_key(str(path))
+    return path, lambda: read_cluster_keys(str(path))
+
+
+def digest(folder: Path) -> tuple[Path, Callable[[], object]]:
+    path = folder / "digest"
+    path.write_text("hbtable:secret\n")
+    return path, lambda: read_digests(str(path))
+
+
+def tls_key(folder: Path) -> tuple[Path, Callable[[], object]]:
+    certificate, key = put_certificate("server", folder)
+    return Path(key), lambda: ServerTls(TlsOptions(certificate=certificate, key=key))
+
+
+def client_ca(folder: Path) -> tuple[Path, Callable[[], object]]:
+    certificate, key = put_certificate("server", folder)
+    path = folder / "ca.pem"
+    shutil.copyfile(CA, path)
+    return path, lambda: ServerTls(TlsOptions(certificate=certificate, key=key, client_ca=str(path), required=True))
+
+
+def configuration(folder: Path) -> tuple[Path, Callable[[], object]]:
+    path = folder / "hbtable.toml"
+    path.write_text('[auth]\nenabled = true\nsuperusers = "ann"\n')
+    return path, lambda: load(CLUSTER_SECTIONS, str(path), {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "loose"),
+    [
+        (list_of_users, OF_NOBODY_ELSE),
+        (cluster_key, OF_NOBODY_ELSE),
+        (digest, OF_NOBODY_ELSE),
+        (tls_key, KEY_OF_ROOT),
+        (client_ca, OF_ALL_BUT_WRITERS),
+        (configuration, OF_ALL_BUT_WRITERS),
+    ],
+)
+def test_each_mode_of_each_file(
+    tmp_path: Path, kind: Callable[[Path], tuple[Path, Callable[[], object]]], loose: int
+) -> None:
+    path, use = kind(tmp_path)
+    if kind is tls_key and path.stat().st_uid != 0:
+        loose = OF_NOBODY_ELSE
+    for mode in range(0o400, 0o1000):
+        path.chmod(mode)
+        if not mode & loose:
+            use()
+            continue
+        with pytest.raises(InvalidConfiguration, match=f"mode {mode:04o}.*chmod") as refused:
+            use()
+        assert "secret" not in str(refused.value)
+
+
+def test_a_file_of_users_that_is_a_link_or_a_folder_stops_a_start(tmp_path: Path) -> None:
+    _, use = list_of_users(tmp_path)
+    (tmp_path / "users").rename(tmp_path / "elsewhere")
+    (tmp_path / "users").symlink_to("elsewhere")
+    with pytest.raises(InvalidConfiguration, match="symbolic link"):
+        use()
+    (tmp_path / "users").unlink()
+    (tmp_path / "users").mkdir(mode=0o700)
+    with pytest.raises(InvalidConfiguration, match="cannot be used"):
+        use()
+
+
+def test_a_configuration_that_asks_nobody_may_be_anybodys(tmp_path: Path) -> None:
+    path = tmp_path / "hbtable.toml"
+    path.write_text("[thrift]\n")
+    path.chmod(0o666)
+    load(CLUSTER_SECTIONS, str(path), {})
+    for enabled in ("true", "True"):
+        with pytest.raises(InvalidConfiguration, match="may be changed by everybody"):
+            load(CLUSTER_SECTIONS, str(path), {}, [f"auth.enabled={enabled}"])
+    load(CLUSTER_SECTIONS, str(path), {}, ["auth.enabled=false"])
+
+
+@pytest.mark.parametrize(
+    ("runs_as", "owner", "refused"), [(5, 5, False), (5, 0, False), (5, 6, True), (0, 6, False), (0, 0, False)]
+)
+def test_owners(monkeypatch: pytest.MonkeyPatch, runs_as: int, owner: int, refused: bool) -> None:
+    """Root may use everybody's, as it may open everybody's data folder."""
+    monkeypatch.setattr(private_files.os, "geteuid", lambda: runs_as)
+    status: Any = type("Status", (), {"st_uid": owner, "st_mode": stat.S_IFREG | 0o644})
+    if not refused:
+        private_files.check_unchangeable(status, "it")
+        return
+    with pytest.raises(InvalidConfiguration, match=f"another user .number {owner}.*chown"):
+        private_files.check_unchangeable(status, "it")
+
+
+def test_an_empty_list_is_no_file(tmp_path: Path) -> None:
+    assert AccountFile(str(tmp_path)).read() == Accounts()
