@@ -268,6 +268,11 @@ class ThriftGateway:
         with acting_as(user):
             return self._guard is None or self._guard.may(GLOBAL, Action.ADMIN)
 
+    def describes(self, user: User, table: bytes) -> bool:
+        """Whether he may see how the table is made. `table` is canonical. Does not switch."""
+        with acting_as(user):
+            return self._guard is None or self._guard.describes(table)
+
     def relay_by(self, relay: Relay) -> None:
         """Calls are passed on from now on. Only without users: those are known to this gateway alone."""
         self._context.relay = relay if self._guard is None else None

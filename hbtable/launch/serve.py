@@ -152,7 +152,7 @@ class SingleServer:
         self._status = ProcessStatus(
             self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock, broken=broken
         )
-        access = page_access(self.security, self.gateway.administers)
+        access = page_access(self.security, self.gateway.administers, self.gateway.describes)
         slow, damage = self.gateway.slow.newest_first, cluster.server.damage
         self._status.open(options.host, options.http_port, slow, damage, access)
         self._memory = MemoryWatch(

@@ -1,9 +1,11 @@
-"""The checks of the HTTP port's pages, where users are asked who they are (auth.enabled).
+"""The checks of the HTTP port's pages, where users are asked who they are (auth.enabled). Figures of a table's families
+are for those who may see how the table is made.
 
 The port has no TLS: passwords and tokens are taken from this machine alone, unless auth.plain_text takes them anywhere.
 """
 
 import ipaddress
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, final
@@ -14,10 +16,15 @@ from hbtable.errors import HbtableError, NotAuthenticated
 from hbtable.hbase.audit import claim
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.transports.http_users import proved
+from hbtable.model.names import parse
 from hbtable.switches import switches
 
 Environment = dict[str, Any]
 """Of WSGI."""
+_USER: Final = "hbtable.user"
+"""The key of an environment for the user, as servers of WSGI have keys of their own."""
+_TABLE: Final = re.compile(rb'^[a-z_]+\{(?:[^"]*"(?:[^"\\]|\\.)*")*?[^"]*\btable="([^"\\]*)"')
+"""A sample of a table, and its name: past other labels, whose values may say anything."""
 
 
 class Needs(Enum):
@@ -49,17 +56,20 @@ _HERE: Final = (
 
 @final
 class PageAccess:
-    """`administers`: whether a user may administer everything. `denied`: hears of each refusal: client, page, why."""
+    """`administers`: whether a user may administer everything; `describes`: whether he may see how a table is made.
+    `denied`: hears of each refusal: client, page, why."""
 
     def __init__(
         self,
         verifier: Verifier,
         administers: Callable[[User], bool],
+        describes: Callable[[User, bytes], bool],
         plain_text: bool,
         denied: Callable[[str, str, str], None],
     ) -> None:
         self._verifier = verifier
         self._administers = administers
+        self._describes = describes
         self._plain_text = plain_text
         self._denied = denied
 
@@ -89,14 +99,33 @@ class PageAccess:
             with acting_as(user):
                 self._denied(client, page, why)
             return Refusal("403 Forbidden", [], why)
+        environment[_USER] = user
         return None
 
+    def visible(self, environment: Environment, text: bytes) -> bytes:
+        """Prometheus' text as the user may see it whom refusal() let in."""
+        user: User = environment[_USER]
+        known: dict[bytes, bool] = {}
 
-def page_access(security: GatewaySecurity, administers: Callable[[User], bool]) -> PageAccess | None:
+        def may_see(line: bytes) -> bool:
+            labels = _TABLE.search(line)
+            if labels is None:
+                return True
+            table = labels[1]
+            if table not in known:
+                known[table] = self._describes(user, parse(table))
+            return known[table]
+
+        return b"".join(line for line in text.splitlines(keepends=True) if may_see(line))
+
+
+def page_access(
+    security: GatewaySecurity, administers: Callable[[User], bool], describes: Callable[[User, bytes], bool]
+) -> PageAccess | None:
     """Asks clients of the pages who they are, as `security` asks; None: it does not ask."""
     if security.verifier is None:
         return None
-    return PageAccess(security.verifier, administers, security.auth.plain_text, security.denied)
+    return PageAccess(security.verifier, administers, describes, security.auth.plain_text, security.denied)
 
 
 def _is_here(host: str) -> bool:

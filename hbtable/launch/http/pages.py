@@ -14,7 +14,7 @@ from hbtable.launch.http.page_access import Environment, Needs, PageAccess
 from hbtable.switches import switches
 
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
-Page = Callable[[], tuple[str, str, bytes]]
+Page = Callable[[Environment], tuple[str, str, bytes]]
 
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -61,24 +61,25 @@ class HttpPages:
             needs, page = found
             refusal = None if self._access is None else self._access.refusal(needs, environment)
             if refusal is None:
-                status, kind, body = page()
+                status, kind, body = page(environment)
             else:
                 status, more, kind, body = refusal.status, refusal.headers, _TEXT, f"{refusal.text}\n".encode()
         start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body))), *more])
         return [body]
 
-    def _metrics(self) -> tuple[str, str, bytes]:
-        return "200 OK", CONTENT_TYPE, self._metrics_text()
+    def _metrics(self, environment: Environment) -> tuple[str, str, bytes]:
+        text = self._metrics_text()
+        return "200 OK", CONTENT_TYPE, text if self._access is None else self._access.visible(environment, text)
 
-    def _livez(self) -> tuple[str, str, bytes]:
+    def _livez(self, _: Environment) -> tuple[str, str, bytes]:
         lag = self._hub_lag_seconds()
         return _verdict([f"the hub was blocked for {lag:.1f} s"] if lag > MAX_HUB_LAG_SECONDS else [])
 
-    def _readyz(self) -> tuple[str, str, bytes]:
+    def _readyz(self, _: Environment) -> tuple[str, str, bytes]:
         """Messages about damage name tables and rows: not for everybody."""
         return _verdict(self._not_ready(), self._damage() if self._access is None else [])
 
-    def _slow(self) -> tuple[str, str, bytes]:
+    def _slow(self, _: Environment) -> tuple[str, str, bytes]:
         return "200 OK", _JSON, json.dumps(self._slow_requests(), indent=1).encode() + b"\n"
 
 

@@ -100,7 +100,10 @@ class MasterProcess:
         security = GatewaySecurity(TlsOptions(), auth)
         users = AccountNode(self._environment.session, self._runtime.clock_seconds)
         security.ask(Verifier(self._runtime, users, auth), open_audit(auth, self._runtime.wall_millis))
-        return page_access(security, lambda user: user.is_one_of(auth.superuser_names()))
+        superusers = auth.superuser_names()
+        return page_access(
+            security, lambda user: user.is_one_of(superusers), lambda user, _: user.is_one_of(superusers)
+        )
 
     @switches
     def stop(self) -> None:

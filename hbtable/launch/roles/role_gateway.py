@@ -92,7 +92,7 @@ class RoleGateway:
 
     def page_access(self) -> PageAccess | None:
         """None: everybody may see every page."""
-        return page_access(self.security, self.server.administers)
+        return page_access(self.security, self.server.administers, self.server.describes)
 
     @switches
     def open(self) -> None:

@@ -155,7 +155,7 @@ class ServerProcess:
         limit_bytes = self._configuration.options("memory", MemoryOptions).limit(of_machine())
         self._memory = MemoryWatch(runtime, self._registry, limit_bytes, [gateway.budget, self._rpc.budget], role.cache)
         self._memory.start()
-        access = page_access(self.security, gateway.administers)
+        access = page_access(self.security, gateway.administers, gateway.describes)
         self._status.open(gets.host, gets.http_port, gateway.slow.newest_first, role.damage, access)
         role.start(address_of(gets.serial), f"{gets.host}:{gets.port}")
         self._connections.say_ready()

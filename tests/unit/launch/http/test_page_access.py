@@ -40,6 +40,24 @@ class Kept:
         raise AssertionError
 
 
+OPEN = b"""# HELP hbtable_family_files SSTables.
+# TYPE hbtable_family_files gauge
+hbtable_thrift_calls_total{method="getRow"} 3.0
+process_open_fds 7.0
+"""
+OF_ANN = b"""hbtable_family_files{family="f",table="anns"} 1.0
+hbtable_family_files{family="\\",table=\\"t",table="anns"} 1.0
+hbtable_family_files{table="anns",family="f"} 1.0
+"""
+OF_OTHERS = b"""hbtable_family_files{family="secret",table="t"} 2.0
+hbtable_family_files{table="t",family="secret"} 2.0
+hbtable_family_files{family="\\",table=\\"anns",table="t"} 1.0
+hbtable_family_files{family="\\\\",table="t"} 1.0
+hbtable_family_files{family="f",table="ns:t"} 2.0
+"""
+METRICS = OPEN + OF_ANN + OF_OTHERS
+
+
 class Site:
     """The pages of a process, and those who ask for them."""
 
@@ -50,11 +68,12 @@ class Site:
         access = PageAccess(
             verifier,
             lambda user: user == User("root"),
+            lambda user, table: user == User("root") or table == b"anns",
             plain_text,
             lambda client, call, why: self.denied.append((acting_user(), call)),
         )
         self.pages = HttpPages(
-            lambda: b"metrics",
+            lambda: METRICS,
             list,
             lambda: 0.0,
             lambda: [{"row": "secret"}],
@@ -171,4 +190,11 @@ def test_without_the_list_of_users_nobody_is_let_in(site: Site) -> None:
 
 
 def test_where_nobody_is_asked_everybody_sees_all() -> None:
-    assert page_access(NO_SECURITY, lambda user: False) is None
+    assert page_access(NO_SECURITY, lambda user: False, lambda user, table: False) is None
+
+
+def test_figures_of_families_are_for_those_who_may_see_how_their_table_is_made(site: Site) -> None:
+    """Labels' values may say anything, also that they are other labels."""
+    assert site.ask("/metrics", bearer("root"))[2] == METRICS
+    assert site.ask("/metrics", bearer("ann"))[2] == OPEN + OF_ANN
+    assert site.ask("/metrics", basic("ann", "correct horse"))[2] == OPEN + OF_ANN
