@@ -8,6 +8,10 @@ The file and METADATA are two: a grant to a table that is being dropped must not
 name. So whoever grants reads the file, then looks whether the table exists, then writes by compare-and-set. Whoever
 drops or creates the table says so in METADATA first, and then writes the file, changed or not: a grant that has looked
 before that finds another version of the file, and begins anew.
+
+The file has room for so many grants, and whoever administers one table may make as many as he likes. So the grants of
+one table have a part of the room, as have those of a namespace itself, and the last part is kept for the creators of
+tables.
 """
 
 import logging
@@ -17,30 +21,56 @@ from typing import Final, final
 from hbtable.access import grants_record
 from hbtable.access.actions import EVERY_ACTION
 from hbtable.access.grants import NO_GRANTS, Grants
-from hbtable.access.scopes import Scope, of_table
-from hbtable.errors import Corruption, HbtableError, UnsupportedFormat
+from hbtable.access.scopes import GLOBAL, Scope, of_table
+from hbtable.errors import Corruption, HbtableError, LimitExceeded, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import GRANTS
-from hbtable.lockservice.record_file import RecordFile, RecordFollower, RecordKind
+from hbtable.lockservice.record_file import MOST_BYTES, RecordFile, RecordFollower, RecordKind
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 0.5
+_MOST_OF_ONE_BYTES: Final = 60_000
+"""Of a table with its families and columns, and of a namespace without its tables."""
+_KEPT_BYTES: Final = 200_000
+"""For the rights that creators of tables get: some thousand tables."""
+_FEWER: Final = "grant to groups instead of users, to tables instead of columns"
 _KIND: Final = RecordKind(
     GRANTS,
     NO_GRANTS,
     grants_record.encode,
     grants_record.decode,
     "permissions",
-    "grant to groups instead of users, to tables instead of columns",
+    _FEWER,
 )
 
 
 def grants_file(session: Session) -> RecordFile[Grants]:
     """The grants, to be read and changed."""
     return RecordFile(session, _KIND)
+
+
+def with_grant(grants: Grants, holder: str, scope: Scope, actions: int, merge: bool = True) -> Grants:
+    """As Grants.with_grant, of a user's own will. LimitExceeded where it would take the room of others. What there is
+    already may always be changed and taken away."""
+    after = grants.with_grant(holder, scope, actions, merge)
+    if holder in grants.at(scope):
+        return after
+    whole = of_table(scope.table) if scope.table else Scope(scope.namespace)
+    size = grants_record.size_bytes(after, after.of_table[scope.table] if scope.table else (whole,))
+    if whole != GLOBAL and size > _MOST_OF_ONE_BYTES:
+        raise LimitExceeded(
+            f"the permissions on {whole} would take {size} bytes, and {_MOST_OF_ONE_BYTES} is the most: {_FEWER}"
+        )
+    size = len(grants_record.encode(after))
+    if size > MOST_BYTES - _KEPT_BYTES:
+        raise LimitExceeded(
+            f"the permissions of this cluster would take {size} bytes, and {MOST_BYTES - _KEPT_BYTES} is the most "
+            f"beside those of creators of tables: {_FEWER}"
+        )
+    return after
 
 
 @switches

@@ -13,6 +13,7 @@ A level or an action that this hbtable does not know is a later one's: read with
 that one keeps out.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from hbtable.access.actions import EVERY_ACTION
@@ -28,6 +29,13 @@ KIND: Final = b"G"
 VERSION: Final = 1
 _GLOBAL, _NAMESPACE, _TABLE, _FAMILY, _COLUMN = range(5)
 _LEVELS: Final = (_GLOBAL, _NAMESPACE, _TABLE, _FAMILY, _COLUMN)
+
+
+def size_bytes(grants: Grants, scopes: Iterable[Scope]) -> int:
+    """The bytes that the grants at exactly these scopes take."""
+    return sum(
+        len(_scope(scope)) + sum(len(encode_text(holder)) + 1 for holder in grants.at(scope)) for scope in scopes
+    )
 
 
 def encode(grants: Grants) -> bytes:

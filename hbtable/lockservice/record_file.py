@@ -18,7 +18,7 @@ from hbtable.switches import switches
 
 T = TypeVar("T")
 
-_MOST_BYTES: Final = 900_000
+MOST_BYTES: Final = 900_000
 """Of the record: a file of the lock service has no more than 1,000,000."""
 
 
@@ -104,9 +104,9 @@ class RecordFile(Generic[T]):
 
     def _encoded(self, record: T) -> bytes:
         data = self._kind.encode(record)
-        if len(data) > _MOST_BYTES:
+        if len(data) > MOST_BYTES:
             raise LimitExceeded(
-                f"the {self._kind.things} of this cluster would take {len(data)} bytes, and {_MOST_BYTES} is the most: "
+                f"the {self._kind.things} of this cluster would take {len(data)} bytes, and {MOST_BYTES} is the most: "
                 f"{self._kind.fewer}"
             )
         return data

@@ -15,6 +15,9 @@ LARGEST_LIMIT: Final = (1 << 63) - 1
 TIMES: Final = {1: "sec", 60: "min", 3600: "hour", 86400: "day"}
 """The seconds for which a limit may be, and HBase's word for each."""
 _MOST: Final = 10_000
+_MOST_ON_TABLES: Final = 8_000
+"""Set by those who administer a table; the rest is for those who administer everything."""
+_MOST_ON_ONE_TABLE: Final = 300
 """Throttles, exemptions and limits of space together: each tablet server has them all in its memory."""
 
 
@@ -140,7 +143,9 @@ class Quotas:
         LimitExceeded."""
         _check(throttle)
         others = [one for one in self.throttles if (one.subject, one.type) != (throttle.subject, throttle.type)]
-        return self._with([*others, throttle], self.exempt)
+        changed = self._with([*others, throttle], self.exempt)
+        changed._check_tables(self, throttle.subject.table)
+        return changed
 
     def without_throttle(self, subject: Subject, type: ThrottleType | None) -> "Quotas":
         """None: of no type."""
@@ -162,7 +167,10 @@ class Quotas:
         """The settings with this limit in the place of the one of the same table or namespace. InvalidRequest,
         LimitExceeded."""
         _check_space(limit)
-        return self._with(self.throttles, self.exempt, [*self._space_without(limit.namespace, limit.table), limit])
+        space = [*self._space_without(limit.namespace, limit.table), limit]
+        changed = self._with(self.throttles, self.exempt, space)
+        changed._check_tables(self, limit.table)
+        return changed
 
     def without_space_limit(self, namespace: bytes, table: bytes) -> "Quotas":
         return self._with(self.throttles, self.exempt, self._space_without(namespace, table))
@@ -215,6 +223,26 @@ class Quotas:
         if count > max(_MOST, self._count()):
             raise LimitExceeded(f"there would be {count} quotas, and {_MOST} is the most: set some on namespaces")
         return changed
+
+    def _check_tables(self, before: "Quotas", table: bytes) -> None:
+        """Nobody's quotas on his tables take the room of others'."""
+        if not table:
+            return
+        of_one, of_all = self._on_tables(table), self._on_tables()
+        if of_one > max(_MOST_ON_ONE_TABLE, before._on_tables(table)):
+            raise LimitExceeded(
+                f"there would be {of_one} quotas on table {shown(table)}, and {_MOST_ON_ONE_TABLE} is the most: set "
+                "some on the table instead of users on it"
+            )
+        if of_all > max(_MOST_ON_TABLES, before._on_tables()):
+            raise LimitExceeded(
+                f"there would be {of_all} quotas on tables, and {_MOST_ON_TABLES} is the most: set some on namespaces"
+            )
+
+    def _on_tables(self, table: bytes = b"") -> int:
+        """The number of those on this table, or on any."""
+        named = [one.subject.table for one in self.throttles] + [one.table for one in self.space]
+        return sum(name == table if table else bool(name) for name in named)
 
     def _count(self) -> int:
         return len(self.throttles) + len(self.exempt) + len(self.space)

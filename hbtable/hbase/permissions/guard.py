@@ -7,7 +7,7 @@ from hbtable.access import denials
 from hbtable.access.actions import EVERY_ACTION, Action
 from hbtable.access.data_checks import DataChecks
 from hbtable.access.grants import Grant, Grants
-from hbtable.access.grants_file import WatchedGrants
+from hbtable.access.grants_file import WatchedGrants, with_grant
 from hbtable.access.permissions import Permissions
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.access.user import User, acting_user
@@ -102,13 +102,13 @@ class Guard:
     @switches
     def grant(self, holder: str, scope: Scope, actions: int, merge: bool = True) -> None:
         """Grants the rights, which are in force everywhere within a second. AccessDenied; InvalidRequest for a holder
-        that cannot be. NamespaceNotFound, TableNotFound, NoSuchFamily: who had a right to something before it is there
-        would be its secret owner later."""
+        that cannot be, LimitExceeded. NamespaceNotFound, TableNotFound, NoSuchFamily: who had a right to something
+        before it is there would be its secret owner later."""
 
         def edit(grants: Grants) -> Grants:
             self._check_change(self._permissions.with_grants(grants), holder, scope)
             self._check_exists(scope)
-            return grants.with_grant(holder, scope, actions, merge)
+            return with_grant(grants, holder, scope, actions, merge)
 
         self._change(edit, holder, scope)
 

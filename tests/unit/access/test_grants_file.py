@@ -1,14 +1,19 @@
 """Grants in the lock service: changed by several at once, followed by those who check calls."""
 
+from collections.abc import Callable, Iterator
+from itertools import count, repeat
+
 import pytest
 
+from hbtable.access import grants_file as grants_file_module
 from hbtable.access import grants_record
 from hbtable.access.actions import EVERY_ACTION, Action
 from hbtable.access.grants import NO_GRANTS, Grants
-from hbtable.access.grants_file import WatchedGrants, grants_file
+from hbtable.access.grants_file import WatchedGrants, begin_table, grants_file, with_grant
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.encoding.sealed import HEADER_BYTES, seal
 from hbtable.errors import Corruption, InvalidRequest, LimitExceeded, UnsupportedFormat
+from hbtable.lockservice import record_file
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import GRANTS
 from hbtable.testing.memory_lockservice import MemoryLockService
@@ -115,6 +120,67 @@ def test_too_many_for_one_file_are_refused_by_their_limit(runtime: SimulatedRunt
         with pytest.raises(LimitExceeded, match="900000 is the most: grant to groups"):
             grants_file(session).change(many)
         assert grants_file(session).read() == NO_GRANTS
+
+    runtime.run(run)
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grants_file_module, "_MOST_OF_ONE_BYTES", 6_000)
+    monkeypatch.setattr(grants_file_module, "_KEPT_BYTES", 20_000)
+    for module in (grants_file_module, record_file):
+        monkeypatch.setattr(module, "MOST_BYTES", 90_000)
+
+
+def filled(grants: Grants, scopes: Iterator[Scope]) -> tuple[Grants, str]:
+    """(`grants` with as many more as one may make at these scopes, the refusal of the next)."""
+    names = (f"user{number}" + "x" * 100 for number in count())
+    try:
+        for scope in scopes:
+            grants = with_grant(grants, next(names), scope, Action.READ)
+    except LimitExceeded as error:
+        return grants, str(error)
+    raise AssertionError("there is no limit")
+
+
+@pytest.mark.parametrize(
+    ("scopes", "named"),
+    [
+        (lambda: repeat(of_table(b"t")), "table t"),
+        (lambda: (of_table(b"t", b"f%d" % (number % 300)) for number in count()), "table t"),
+        (lambda: (of_table(b"t", b"f", b"%0900d" % number) for number in count()), "table t"),
+        (lambda: repeat(Scope(b"ns")), "namespace ns"),
+    ],
+    ids=["a table", "families", "columns", "a namespace"],
+)
+def test_who_administers_one_thing_leaves_the_others_their_room(
+    little_room: None, scopes: Callable[[], Iterator[Scope]], named: str
+) -> None:
+    grants, refused = filled(NO_GRANTS, scopes())
+    assert refused.startswith(f"the permissions on {named} would take 6")
+    assert "6000 is the most: grant to groups" in refused
+    first = next(scopes())
+    (holder,) = list(grants.at(first))[:1]
+    assert with_grant(grants, holder, first, Action.WRITE).at(first)[holder] == Action.READ | Action.WRITE
+    for other in (of_table(b"u"), Scope(b"other"), GLOBAL):
+        assert with_grant(grants, "ann", other, Action.READ).at(other) == {"ann": Action.READ}
+    assert grants.without(holder, first) != grants
+
+
+def test_who_administers_many_tables_leaves_the_creators_of_others_their_room(
+    little_room: None, runtime: SimulatedRuntime, session: Session
+) -> None:
+    creator = "ann" + "x" * 100
+
+    def run() -> None:
+        grants, refused = filled(NO_GRANTS, (of_table(b"t%d" % (number // 50)) for number in count()))
+        assert "70000 is the most beside those of creators of tables" in refused
+        grants_file(session).change(lambda _: grants)
+        for number in range(20):
+            begin_table(session, b"new%d" % number, creator)
+        found = grants_file(session).read()
+        assert found.at(of_table(b"new19")) == {creator: EVERY_ACTION}
+        assert found.without(creator, of_table(b"new19")) != found
 
     runtime.run(run)
 

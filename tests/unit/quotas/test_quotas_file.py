@@ -99,7 +99,7 @@ def test_what_is_known_stays_in_force_while_the_file_cannot_be_understood(
 def test_what_does_not_fit_is_refused(
     runtime: SimulatedRuntime, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record_file, "_MOST_BYTES", 20)
+    monkeypatch.setattr(record_file, "MOST_BYTES", 20)
     file = quotas_file(session)
 
     def run() -> None:

@@ -78,6 +78,28 @@ def test_there_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert quotas.with_throttle(throttle(limit=11)).with_exemption("bob", False).with_throttle(throttle(TABLE))
 
 
+def test_those_on_one_table_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_MOST_ON_ONE_TABLE", 3)
+    monkeypatch.setattr(settings, "_MOST_ON_TABLES", 5)
+    one, other = (b"", b"t"), (b"", b"u")
+    quotas = NO_QUOTAS.with_space_limit(space(*one, 100))
+    for number in range(2):
+        quotas = quotas.with_throttle(throttle(Subject(f"user{number}", *one)))
+    with pytest.raises(LimitExceeded, match="4 quotas on table t, and 3 is the most"):
+        quotas.with_throttle(throttle(Subject("user2", *one)))
+    with pytest.raises(LimitExceeded, match="4 quotas on table t, and 3 is the most"):
+        quotas.without_space_limit(*one).with_throttle(throttle(Subject("user2", *one))).with_space_limit(
+            space(*one, 100)
+        )
+    assert quotas.with_throttle(throttle(Subject("user1", *one), limit=11)).with_space_limit(space(*one, 7))
+    for number in range(2):
+        quotas = quotas.with_throttle(throttle(Subject(f"user{number}", *other)))
+    with pytest.raises(LimitExceeded, match="6 quotas on tables, and 5 is the most"):
+        quotas.with_throttle(throttle(Subject("user2", *other)))
+    for subject in (Subject("eve"), Subject("", b"n"), Subject()):
+        quotas = quotas.with_throttle(throttle(subject))
+
+
 def space(namespace: bytes, table: bytes, limit: int, policy: SpacePolicy = SpacePolicy.NO_WRITES) -> SpaceLimit:
     return SpaceLimit(namespace, table, limit, policy)
 
