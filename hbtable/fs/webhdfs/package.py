@@ -27,6 +27,7 @@ class PackageSession:
         self._session = session
         adapter = requests.adapters.HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
         session.mount("http://", adapter)
+        session.trust_env = False  # as the other adapters: no proxy, which would read tickets, and no .netrc
 
     def __call__(self, request: WebHdfsRequest) -> WebHdfsResponse:
         body = request.body

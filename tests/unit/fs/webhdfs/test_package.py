@@ -1,5 +1,6 @@
 """The package hdfs as a carrier: what its errors may say."""
 
+import io
 import traceback
 from typing import Any
 
@@ -31,3 +32,24 @@ def test_a_datanode_that_is_away_does_not_put_the_delegation_token_into_the_erro
         carrier(request)
     carrier.close()
     assert "IgAD-known" not in "".join(traceback.format_exception(failed.value))
+
+
+def test_no_proxy_gets_the_tickets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the adapters without Kerberos, which know of none: a proxy of the environment is for the way out."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+    class Direct(requests.adapters.HTTPAdapter):
+        def send(self, request: requests.PreparedRequest, *_: Any, **options: Any) -> requests.Response:
+            assert not options.get("proxies")
+            answer = requests.Response()
+            answer.status_code, answer.raw = 200, io.BytesIO(b"here")
+            return answer
+
+    session = requests.Session()
+    carrier = PackageSession(session)
+    session.mount("http://", Direct())
+    assert carrier(WebHdfsRequest("GET", "namenode:9870", "/webhdfs/v1/a?op=OPEN", b"", 1.0)).body == b"here"
+    carrier.close()
