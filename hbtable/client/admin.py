@@ -141,6 +141,11 @@ class Admin(MasterService):
         return self._table(name).record()
 
     @switches
+    def described(self, name: bytes) -> TableRecord:
+        """As record(): nothing is hidden here."""
+        return self.record(name)
+
+    @switches
     def is_enabled(self, name: bytes) -> bool:
         """TableNotFound."""
         return self.record(name).state is TableState.ENABLED

@@ -18,8 +18,8 @@ from hbtable.client.columns import Data, K, Key, full, listed, put, write_time
 from hbtable.client.columns import cells as cells_of
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of, flag, members, whole_number
-from hbtable.client.table_calls import NamedTableCalls
-from hbtable.client.whole_rows import WHOLE_ROW, Families, seen, with_all_families
+from hbtable.client.table_calls import DescribedTableCalls
+from hbtable.client.whole_rows import WHOLE_ROW, Families, with_all_families
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import RowMutation
@@ -39,7 +39,7 @@ class Rows:
 
     __slots__ = ("table",)
 
-    def __init__(self, table: NamedTableCalls) -> None:
+    def __init__(self, table: DescribedTableCalls) -> None:
         self.table = table
 
     @property
@@ -53,7 +53,7 @@ class Rows:
     def schema(self) -> TableSchema:
         """Everything that hbtable knows of the table and its families. AccessDenied for a server's user who may not
         see that."""
-        return seen(self.table.record().schema)
+        return self.table.described().schema
 
     # ---------------------------------------------------------------- reads
 

@@ -291,6 +291,11 @@ class Table:
     # ---------------------------------------------------------------- the table's record
 
     @switches
+    def described(self) -> TableRecord:
+        """As record(): nothing is hidden here."""
+        return self.record()
+
+    @switches
     def record(self) -> TableRecord:
         """The table's record as METADATA has it now, never from a cache: a delete of whole rows must know every family.
         TableNotFound; a disabled table has a record, too. METADATA is waited for as long as any tablet is: a dead

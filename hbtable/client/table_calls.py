@@ -54,6 +54,14 @@ class NamedTableCalls(TableCalls, Protocol):
     def shown_name(self) -> str: ...
 
 
+class DescribedTableCalls(NamedTableCalls, Protocol):
+    """The same calls. A server hides the families in the record from some of its users."""
+
+    @switches
+    def described(self) -> TableRecord:
+        """*Switches.* The record with them. AccessDenied where they are hidden."""
+
+
 class ScanningAhead(TableCalls, Protocol):
     """The calls on one table that a gateway needs."""
 

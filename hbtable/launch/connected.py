@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, final
 
 from hbtable.client.given import bytes_of, flag, whole_number
-from hbtable.client.table_calls import NamedTableCalls
+from hbtable.client.table_calls import DescribedTableCalls
 from hbtable.errors import WrongType, WrongValue
 from hbtable.library.database import AdminCalls, Database
 from hbtable.library.routed_calls import RoutedCalls
@@ -85,7 +85,7 @@ class ConnectedDatabase(Database):
     def _ask(self, call: Callable[[AdminCalls], T]) -> T:
         return call(self._admin)
 
-    def _calls_of(self, name: bytes) -> NamedTableCalls:
+    def _calls_of(self, name: bytes) -> DescribedTableCalls:
         return ServerTable(self._server, name)
 
 

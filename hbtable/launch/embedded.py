@@ -13,7 +13,7 @@ from typing import TypeVar, final
 
 from hbtable.client.given import bytes_of, flag, seconds, whole_number
 from hbtable.client.table import Table
-from hbtable.client.table_calls import NamedTableCalls
+from hbtable.client.table_calls import DescribedTableCalls
 from hbtable.errors import AlreadyExists, InvalidRequest, Unavailable, WrongType, WrongValue
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.launch.library_settings import options_of
@@ -66,6 +66,9 @@ class _ThroughPortal:
 
     def record(self) -> TableRecord:
         return self._call(self._table.record)
+
+    def described(self) -> TableRecord:
+        return self._call(self._table.described)
 
     def shown_name(self) -> str:
         return self._table.shown_name()
@@ -127,7 +130,7 @@ class EmbeddedDatabase(Database):
     def _ask(self, call: Callable[[AdminCalls], T]) -> T:
         return self._call(call, self._cluster.client.admin)
 
-    def _calls_of(self, name: bytes) -> NamedTableCalls:
+    def _calls_of(self, name: bytes) -> DescribedTableCalls:
         return _ThroughPortal(self, self._cluster.client.table(name))
 
     def tablets(self, name: str | bytes) -> list[TabletRecord]:

@@ -8,8 +8,7 @@ from typing import Protocol, Self, TypeVar
 from hbtable.client.columns import K
 from hbtable.client.given import bytes_of, flag, members
 from hbtable.client.rows import row_range
-from hbtable.client.table_calls import NamedTableCalls
-from hbtable.client.whole_rows import seen
+from hbtable.client.table_calls import DescribedTableCalls
 from hbtable.errors import Conflict, TableNotFound
 from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
@@ -31,6 +30,8 @@ class AdminCalls(Protocol):
     def table_names(self) -> list[bytes]: ...
     @switches
     def record(self, name: bytes) -> TableRecord: ...
+    @switches
+    def described(self, name: bytes) -> TableRecord: ...
     @switches
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None: ...
     @switches
@@ -89,7 +90,7 @@ class Database(ABC):
         """The answer of `call`, from any thread."""
 
     @abstractmethod
-    def _calls_of(self, name: bytes) -> NamedTableCalls:
+    def _calls_of(self, name: bytes) -> DescribedTableCalls:
         """Of the table of this name, from any thread."""
 
     @abstractmethod
@@ -180,7 +181,7 @@ class Database(ABC):
             while True:
                 try:
                     return admin.alter_table(
-                        altered(seen(admin.record(table).schema), add, change or {}, drop, split_bytes)
+                        altered(admin.described(table).schema, add, change or {}, drop, split_bytes)
                     )
                 except Conflict:
                     continue  # somebody else's change came first: this one is made of the schema with it

@@ -14,6 +14,7 @@ READS: Final = frozenset(
     (
         *("adminGet", "adminScan", "getRowsWithColumnsTs"),
         *("adminTable", "adminTablets", "getTableNames", "getTableRegions", "isTableEnabled"),
+        "getColumnDescriptors",
         *("adminNamespace", "adminNamespaces", "adminFamilyUsage"),
     )
 )

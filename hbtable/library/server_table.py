@@ -30,7 +30,7 @@ _ROWS_AT_ONCE: Final = 1000
 
 @final
 class ServerTable:
-    """A client.table_calls.NamedTableCalls. No call switches: it waits in the thread that makes it."""
+    """A client.table_calls.DescribedTableCalls. No call switches: it waits in the thread that makes it."""
 
     def __init__(self, server: Calls, name: bytes) -> None:
         """InvalidRequest for a name that no table can have."""
@@ -43,6 +43,10 @@ class ServerTable:
     @switches
     def record(self) -> TableRecord:
         return ServerAdmin(self._server).record(self.name)
+
+    @switches
+    def described(self) -> TableRecord:
+        return ServerAdmin(self._server).described(self.name)
 
     # ---------------------------------------------------------------- writes
 

@@ -8,7 +8,7 @@ from hbtable.client.columns import K, Key, full, listed, write_time
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of
 from hbtable.client.rows import Rows, TimeRange, row_range, scan_spec
-from hbtable.client.table_calls import NamedTableCalls
+from hbtable.client.table_calls import DescribedTableCalls
 from hbtable.client.whole_rows import Families, with_all_families
 from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.hbase.regions import Region
@@ -56,7 +56,7 @@ class Table(Rows):
 
     __slots__ = ("connection",)
 
-    def __init__(self, table: NamedTableCalls, connection: TableOwner) -> None:
+    def __init__(self, table: DescribedTableCalls, connection: TableOwner) -> None:
         super().__init__(table)
         self.connection = connection
 

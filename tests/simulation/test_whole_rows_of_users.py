@@ -12,7 +12,7 @@ import hbtable
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
 from hbtable.shell.copying.hbtable_peer import HbtablePeer
-from hbtable.shell.errors import ServerError, ShellError
+from hbtable.shell.errors import ServerError
 from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
 from tests.harness.library_session import connection_over, database_over
 from tests.harness.shell_session import TypedSession
@@ -177,6 +177,10 @@ def test_in_the_shell(on_a_table: Any, line: str) -> None:
     on_a_table(test)
 
 
+_REFUSED = r"user=ann, scope=default:t, params=\[table=default:t,\],action=CREATE"
+"""The server's words, with which the call stands in its audit, too."""
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -191,7 +195,7 @@ def test_in_the_shell(on_a_table: Any, line: str) -> None:
 def test_whoever_may_not_see_the_families_is_not_told_that_there_are_none(on_a_table: Any, ask: Any) -> None:
     def test(table: Table) -> None:
         table.grant("RW")
-        with pytest.raises(AccessDenied, match=r"table t has is shown to those who may create or administer it"):
+        with pytest.raises(AccessDenied, match=_REFUSED):
             ask(table.of("ann"))
         table.grant("C")
         assert sorted(table.of("ann").table("t").families()) == [b"f", b"g"]
@@ -202,7 +206,7 @@ def test_whoever_may_not_see_the_families_is_not_told_that_there_are_none(on_a_t
 def test_status_in_the_shell_says_so_too(on_a_table: Any) -> None:
     def test(table: Table) -> None:
         table.grant("RW")
-        with pytest.raises(ShellError, match="which families table t has is shown to those"):
+        with pytest.raises(ServerError, match=_REFUSED):
             TypedSession(table.clients("ann"), "ann", (), AssertionError).typed("status 'families', 't'")
 
     on_a_table(test)
@@ -211,7 +215,7 @@ def test_status_in_the_shell_says_so_too(on_a_table: Any) -> None:
 def test_a_copy_says_so_too(on_a_table: Any) -> None:
     def test(table: Table) -> None:
         table.grant("RW")
-        with pytest.raises(ServerError, match="which families table t has is shown to those") as refused:
+        with pytest.raises(ServerError, match=_REFUSED) as refused:
             HbtablePeer(connection_over(table.clients("ann"))).schema(b"t")
         assert refused.value.java_class.endswith("AccessDeniedException")
         assert HbtablePeer(connection_over(table.clients("admin"))).schema(b"t") is not None

@@ -44,6 +44,7 @@ class HbtablePeer:
                 return None
             raise
         if not found.families:
+            self._server.hbase("getColumnDescriptors", table)  # the server refuses, and writes down who asked
             raise ServerError(_ACCESS_DENIED, f"{HIDDEN.format(shown(table))}, and a copy asks for them")
         return table_schema(found.name, found)
 

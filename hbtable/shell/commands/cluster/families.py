@@ -12,6 +12,7 @@ def family_usage(context: Context, arguments: list[Value]) -> Value:
     """A row for each family; those of one locality group, which share files, are one row."""
     name = table_of(arguments[1]) if len(arguments) > 1 else b""
     if name and not context.table(name).families:
+        context.server.hbase("getColumnDescriptors", name)  # the server refuses, and writes down who asked
         raise ShellError(HIDDEN.format(show_name(name)))
     found = context.on_table(name, "adminFamilyUsage", [])
     assert isinstance(found, dict)
