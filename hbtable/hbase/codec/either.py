@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, final
 
 from hbtable.thrift.shapes import Field, StructLayout, ValueType
-from hbtable.thrift.wire import LIST, STRUCT
+from hbtable.thrift.wire import LIST, STRING, STRUCT
 
 
 class Either(NamedTuple):
@@ -33,6 +33,12 @@ class EitherCall:
         self._own_count = len(fields) - self._first_count
         self._structs = [place for place in self._places if place < self._first_count and fields[place].shape.layout]
         """Positions in `layout` at which an Either may stand."""
+        self._lists = [
+            (place, element.kind, element.alternative.kind)
+            for place, field in enumerate(fields)
+            if (element := field.shape.element) is not None and element.alternative is not None
+        ]
+        """Positions of lists whose elements are of either kind: (position, the first's, the second's)."""
         self.tells_by_arguments: Final = self._own_count > 0
 
     def is_second(self, values: list[Any]) -> bool:
@@ -51,11 +57,22 @@ class EitherCall:
             value = found[place]
             if type(value) is Either:
                 found[place] = value.first
+        for place, kind, _ in self._lists:
+            found[place] = _of_kind(found[place], kind)
         return found
 
     def second(self, values: list[Any]) -> list[Any]:
+        for place, _, kind in self._lists:
+            values[place] = _of_kind(values[place], kind)
         found = (values[place] for place in self._places)
         return [value.second if type(value) is Either else value for value in found]
+
+
+def _of_kind(values: Any, kind: int) -> Any:
+    """A list without the elements of the other call's kind, as HBase's own server has it: all are of one."""
+    if type(values) is list and values and isinstance(values[0], (bytes, str)) != (kind == STRING):
+        return []
+    return values
 
 
 def _merged(first: Sequence[Field], second: Sequence[Field]) -> tuple[list[Field], list[int]]:

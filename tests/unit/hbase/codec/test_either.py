@@ -7,7 +7,7 @@ import pytest
 
 from hbtable.hbase.codec.either import Either
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
-from hbtable.thrift.wire import STRUCT
+from hbtable.thrift.wire import STRING, STRUCT
 
 SEPARATE = ThriftInterface()
 BOTH = ThriftInterface()
@@ -79,3 +79,37 @@ def test_without_a_field_to_tell_it_is_as_the_call_before(name: bytes) -> None:
     assert chosen(name, values, None)[0] is False
     assert chosen(name, values, BOTH.methods[b"getTableNames"])[0] is False
     assert chosen(name, values, BOTH.thrift2_methods[b"getTableDescriptor"])[0] is True
+
+
+LISTS = [
+    (name, place)
+    for name in SHARED
+    for place, field in enumerate(BOTH.methods[name].layout.fields)
+    if (element := field.shape.element) is not None and element.alternative is not None
+]
+
+
+@pytest.mark.parametrize(("name", "place"), LISTS)
+@pytest.mark.parametrize("is_second", [False, True])
+def test_a_list_of_the_other_calls_elements_is_one_without_them(name: bytes, place: int, is_second: bool) -> None:
+    """A call with the name of Thrift1's createTable and Thrift2's keys to split at ended in an AttributeError."""
+    layout = BOTH.methods[name].layout.fields
+    element = layout[place].shape.element
+    assert element is not None
+    assert element.alternative is not None
+    kinds = element.kind, element.alternative.kind
+    assert sorted(kinds) == [STRING, STRUCT]
+    own = next(number for number in range(len(fields(SEPARATE.methods[name])), len(layout)))
+    for elements in ([b"text", b"more"], [("a", "struct")], []):
+        values: list[Any] = [None] * len(layout)
+        values[place] = list(elements)
+        if is_second:
+            values[own] = "of the second"
+        second, arguments = chosen(name, values)
+        assert second == is_second
+        fit = not elements or isinstance(elements[0], bytes) == (kinds[is_second] == STRING)
+        assert [one for one in arguments if isinstance(one, list)] == [elements if fit else []]
+
+
+def test_the_list_of_create_table_is_among_them() -> None:
+    assert b"createTable" in {name for name, _ in LISTS}
