@@ -15,6 +15,7 @@ import happybase
 import pytest
 
 import hbtable
+from hbtable.launch.cli.command import main
 from tests.harness.commands import ROOT, Running, run, run_python
 from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, of_the_program
@@ -391,6 +392,12 @@ def test_the_programs_in_the_readme_work(serving: Running, tmp_path: Path) -> No
     assert "import hbtable" in embedded
     done = run_python(embedded, str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "{b'anchor:cnnsi.com': b'CNN'}\n"), done.stderr
+
+
+def test_the_table_in_the_readme_has_all_commands() -> None:
+    text = Path(ROOT, "README.md").read_text().partition("\n## Commands\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(?:hbtable )?([a-z][a-z_-]*)", text))
+    assert set(main.commands) - named == set()
 
 
 def test_the_commands_in_the_readme_exist() -> None:
