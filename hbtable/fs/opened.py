@@ -1,6 +1,7 @@
 """A file system by its address:
 
     webhdfs://host:9870[,host:9870...]/some/folder    over HTTP, wherever that reaches; several NameNodes, one active
+    swebhdfs://host:9871[,host:9871...]/some/folder   the same over HTTPS
     hdfs://host:8020[,host:8020...]/some/folder       over Hadoop's own protocol, where DataNodes can be reached
     /some/folder                                      this machine; the folder's lock is data_folder.py's business
 
@@ -19,6 +20,7 @@ from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import ClosableFileSystem, FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.webhdfs.copies import count_copies
+from hbtable.fs.webhdfs.encryption import client_tls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.http import HttpConnections
 from hbtable.fs.webhdfs.namenodes import NameNodes
@@ -34,7 +36,8 @@ _LARGEST_PORT: Final = 65535
 _WEB_PORT: Final = 9870
 """Of a NameNode's HTTP service, unless its configuration names another."""
 _WEB_SECONDS: Final = 2.0
-_SCHEMES: Final = ("webhdfs", "hdfs")
+_SCHEMES: Final = ("webhdfs", "swebhdfs", "hdfs")
+ENCRYPTED: Final = "swebhdfs"
 _ADDRESS: Final = re.compile(r"([a-z]+)://([A-Za-z0-9.:,_\[\]-]+)((?:/[A-Za-z0-9._-]+)*)/?")
 
 
@@ -65,7 +68,8 @@ def parse_address(address: str) -> FileSystemAddress:
     found = _ADDRESS.fullmatch(address)
     if found is None or found[1] not in _SCHEMES:
         raise InvalidConfiguration(
-            f"{address!r} is no file system: webhdfs://HOST:PORT/FOLDER, hdfs://HOST:PORT/FOLDER"
+            f"{address!r} is no file system: webhdfs://HOST:PORT/FOLDER, swebhdfs://HOST:PORT/FOLDER, "
+            "hdfs://HOST:PORT/FOLDER"
         )
     return FileSystemAddress(found[1], _hosts(found[2], address), found[3] or _DEFAULT_FOLDER)
 
@@ -86,9 +90,12 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     parts = parse_address(address)
     if not parts.scheme:
         return LocalFileSystem(parts.folder, runtime)
-    if parts.scheme == "webhdfs":
-        http = _carrier(runtime, "webhdfs.sign_in", options.webhdfs.sign_in)
-        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=http.close)
+    if parts.scheme in ("webhdfs", ENCRYPTED):
+        encrypted = parts.scheme == ENCRYPTED
+        http = _carrier(runtime, "webhdfs.sign_in", options.webhdfs.sign_in, encrypted, options.webhdfs.ca)
+        return WebHdfsFileSystem(
+            runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=http.close, encrypted=encrypted
+        )
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
@@ -112,7 +119,7 @@ def web_hosts(address: str, addresses: str) -> tuple[str, ...]:
     """The HTTP services of the NameNodes at the address of a file system. `addresses`: hdfs.web_addresses.
     InvalidConfiguration."""
     scheme, hosts, _ = parse_address(address)
-    return hosts if scheme == "webhdfs" else _web_hosts(hosts, addresses)
+    return hosts if scheme != "hdfs" else _web_hosts(hosts, addresses)
 
 
 def _web_hosts(hosts: tuple[str, ...], addresses: str) -> tuple[str, ...]:
@@ -138,10 +145,13 @@ def _hadoop_user() -> str:
         return WebHdfsOptions.user
 
 
-def _carrier(runtime: Runtime, option: str, sign_in: str) -> "HttpConnections | PackageSession":
+def _carrier(
+    runtime: Runtime, option: str, sign_in: str, encrypted: bool = False, ca: str = ""
+) -> "HttpConnections | PackageSession":
     """`option`: the one that says `sign_in`, for people."""
+    tls = client_tls(ca) if encrypted else None
     if sign_in != KERBEROS:
-        return HttpConnections(runtime.clock_seconds)
+        return HttpConnections(runtime.clock_seconds, tls)
     from hbtable.fs.webhdfs.package import kerberos_session
 
-    return kerberos_session(option)
+    return kerberos_session(option, encrypted, ca)

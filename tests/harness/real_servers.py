@@ -21,6 +21,7 @@ from typing import Final
 
 import pytest
 
+from tests.harness import certificates
 from tests.harness.hdfs_health import HdfsHealth
 from tests.harness.process_reaper import process_reaper
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, runs
@@ -252,6 +253,16 @@ def running_hdfs(datanodes: int = 3, notices_late: bool = False) -> Iterator[Hdf
     with until_ended("real-hdfs", port) as folder:
         run_starter("real-hdfs", "start", str(port), str(datanodes), HDFS_NOTICES_LATE="1" if notices_late else "")
         yield HdfsServers(port, datanodes, folder, notices_late)
+
+
+@contextmanager
+def running_encrypted_hdfs() -> Iterator[str]:
+    """A NameNode and a DataNode whose WebHDFS is HTTPS alone, with the certificates of tests/certificates. The address
+    without a folder."""
+    port = free_ports(13)
+    with until_ended("real-hdfs", port):
+        run_starter("real-hdfs", "start", str(port), "1", HDFS_HTTPS=str(certificates.FOLDER))
+        yield f"swebhdfs://localhost:{port + 1}"
 
 
 @contextmanager

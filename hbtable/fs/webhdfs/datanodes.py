@@ -17,13 +17,14 @@ _ASK_AGAIN_SECONDS: Final = 10.0
 LIST_TARGET: Final = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 
-def parse_live_nodes(page: bytes) -> dict[str, str]:
-    """Addresses for blocks, by HTTP address. ValueError when the page is not as expected."""
+def parse_live_nodes(page: bytes, encrypted: bool = False) -> dict[str, str]:
+    """Addresses for blocks, by HTTP address; `encrypted`: by HTTPS address. ValueError when the page is not as
+    expected."""
     try:
         nodes = json.loads(json.loads(page)["beans"][0]["LiveNodes"])
         found = {}
         for name, node in nodes.items():
-            port = str(node["infoAddr"]).rpartition(":")[2]
+            port = str(node["infoSecureAddr" if encrypted else "infoAddr"]).rpartition(":")[2]
             address = f"{name.rpartition(':')[0] or name}:{port}"
             found[address] = str(node["xferaddr"])
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -34,9 +35,10 @@ def parse_live_nodes(page: bytes) -> dict[str, str]:
 @final
 class DataNodes:
     """Knows the DataNodes that live. `ask` fetches the page; ValueError when there is none. It is asked rarely, and by
-    one task at a time."""
+    one task at a time. `encrypted`: redirects name HTTPS addresses."""
 
-    def __init__(self, clock: Callable[[], float], ask: Callable[[], bytes]) -> None:
+    def __init__(self, clock: Callable[[], float], ask: Callable[[], bytes], encrypted: bool = False) -> None:
+        self._encrypted = encrypted
         self._clock = clock
         self._ask = ask
         self._nodes: dict[str, str] = {}
@@ -64,7 +66,7 @@ class DataNodes:
             return
         self._asking, self._asked = True, now
         try:
-            self._nodes = parse_live_nodes(self._ask())
+            self._nodes = parse_live_nodes(self._ask(), self._encrypted)
         except ValueError:
             pass  # what was known before does
         finally:

@@ -8,10 +8,12 @@ tell whether it was carried out.
 
 import http.client
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Final, final
 
+from hbtable.fs.webhdfs.encryption import untrusted
 from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 
 _CONNECT_SECONDS: Final = 2.0
@@ -23,10 +25,12 @@ _PIECE_BYTES: Final = 1 << 18
 
 @final
 class HttpConnections:
-    """Callable as webhdfs_requests.Http. Owns the idle connections. `clock` must do in any thread."""
+    """Callable as webhdfs_requests.Http. Owns the idle connections. `clock` must do in any thread. `tls`: for every
+    connection, whatever a redirect says; None: they are plain."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], tls: ssl.SSLContext | None = None) -> None:
         self._clock = clock
+        self._tls = tls
         self._lock = threading.Lock()
         self._idle: dict[str, list[tuple[http.client.HTTPConnection, float]]] = {}
         self._closed = False
@@ -35,7 +39,7 @@ class HttpConnections:
         ends = self._clock() + request.seconds
         connection = self._taken(request.host) if request.keep_open else None
         if connection is None:
-            connection = _connected(request.host, min(_CONNECT_SECONDS, request.seconds))
+            connection = _connected(request.host, min(_CONNECT_SECONDS, request.seconds), self._tls)
         keep = False
         try:
             response, keep = _exchanged(connection, request, lambda: ends - self._clock())
@@ -77,15 +81,19 @@ class HttpConnections:
         connection.close()
 
 
-def _connected(host: str, seconds: float) -> http.client.HTTPConnection:
-    connection = http.client.HTTPConnection(host, timeout=seconds)
+def _connected(host: str, seconds: float, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
+    if tls is None:
+        connection = http.client.HTTPConnection(host, timeout=seconds)
+    else:
+        connection = http.client.HTTPSConnection(host, timeout=seconds, context=tls)
     try:
         connection.connect()
         # Or a body that follows its header in a packet of its own waits 40 ms for the header's acknowledgement.
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         connection.close()
-        raise NotSent(f"{host} cannot be reached: {error}") from error
+        said = (isinstance(error, OSError) and untrusted(error)) or error
+        raise NotSent(f"{host} cannot be reached: {said}") from error
     return connection
 
 

@@ -23,6 +23,10 @@ class WebHdfsOptions:
     delegation_token: str = field(default="", repr=False, metadata={"secret": True})
     """For `sign_in` "token". Ends up in request lines, hence in the servers' logs."""
 
+    ca: str = ""
+    """For addresses swebhdfs://: PEM file with the certificate of the CA that signed those of NameNodes and DataNodes.
+    Empty: the CAs of this machine."""
+
     replication: int = 3
     """Copies of every file but logs. More: safer and dearer."""
 

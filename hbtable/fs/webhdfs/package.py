@@ -5,12 +5,14 @@ NameNodes they repeat any request whose answer is lost, also a rename; without a
 with #LATEST mean something else (docs/faults.md: the package hdfs).
 """
 
+import ssl
 from typing import Final, final
 
 import requests
 from urllib3.exceptions import NewConnectionError
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.fs.webhdfs.encryption import untrusted
 from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 
 _CONNECT_SECONDS: Final = 2.0
@@ -21,12 +23,14 @@ _PIECE_BYTES: Final = 1 << 18
 
 @final
 class PackageSession:
-    """Callable as webhdfs_requests.Http, from several threads. Owns one session of `requests`."""
+    """Callable as webhdfs_requests.Http, from several threads. Owns one session of `requests`. `encrypted`: over TLS,
+    with servers that the session trusts."""
 
-    def __init__(self, session: requests.Session) -> None:
+    def __init__(self, session: requests.Session, encrypted: bool = False) -> None:
         self._session = session
+        self._scheme = "https" if encrypted else "http"
         adapter = requests.adapters.HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
-        session.mount("http://", adapter)
+        session.mount(f"{self._scheme}://", adapter)
         session.trust_env = False  # as the other adapters: no proxy, which would read tickets, and no .netrc
 
     def __call__(self, request: WebHdfsRequest) -> WebHdfsResponse:
@@ -36,7 +40,7 @@ class PackageSession:
         try:
             answer = self._session.request(
                 request.method,
-                f"http://{request.host}{request.target}",
+                f"{self._scheme}://{request.host}{request.target}",
                 data=body or None,
                 headers={"Content-Type": "application/octet-stream"},
                 timeout=(_CONNECT_SECONDS, request.seconds),
@@ -47,6 +51,8 @@ class PackageSession:
             # Its text, and a traceback with it, would show the target: a DataNode's has a delegation token.
             raise NotSent(f"{request.host} cannot be reached: {type(error).__name__}") from None
         except requests.exceptions.RequestException as error:
+            if said := _untrusted(error):
+                raise NotSent(f"{request.host} cannot be reached: {said}") from None
             if _was_refused(error):
                 raise NotSent(f"{request.host} cannot be reached: {type(error).__name__}") from None
             raise NoAnswer(f"{request.host}: {type(error).__name__}") from None
@@ -64,10 +70,10 @@ class PackageSession:
         self._session.close()
 
 
-def kerberos_session(option: str) -> PackageSession:
+def kerberos_session(option: str, encrypted: bool = False, ca: str = "") -> PackageSession:
     """Signs in with the tickets of the user whom `kinit`, or the keytab that $KRB5_CLIENT_KTNAME names, made of this
     process. InvalidConfiguration when there is no such user, or a package is missing. `option`: what asked for it, for
-    people."""
+    people. `ca`: as webhdfs.ca, where it is `encrypted`."""
     try:
         import gssapi
         from gssapi.exceptions import GSSError
@@ -86,7 +92,16 @@ def kerberos_session(option: str) -> PackageSession:
         ) from error
     session = requests.Session()
     KerberosClient("http://unused", max_concurrency=_SIGNINGS_AT_ONCE, session=session)
-    return PackageSession(session)
+    if encrypted:
+        paths = ssl.get_default_verify_paths()
+        session.verify = ca or paths.cafile or paths.capath or True  # else `requests` takes CAs of its own
+    return PackageSession(session, encrypted)
+
+
+def _untrusted(error: requests.exceptions.RequestException) -> str:
+    cause = error.args[0] if error.args else None
+    reason = getattr(getattr(cause, "reason", None), "args", None) or (None,)
+    return untrusted(reason[0]) if isinstance(reason[0], OSError) else ""
 
 
 def _was_refused(error: requests.exceptions.RequestException) -> bool:

@@ -55,7 +55,7 @@ def reached(runtime: Runtime, config: str, define: Sequence[str], name: str) -> 
     cluster_key(cluster, "")  # refused now, and not after waiting for ZooKeeper
     fs = open_file_system(cluster.files, runtime, files)
     try:
-        check_namenode(runtime, cluster.files)
+        check_namenode(runtime, cluster.files, files.webhdfs.ca)
         session = open_session(lock_service(runtime, configuration), name, cluster.zookeeper)
         try:
             refuse_mismatch(session, fs)

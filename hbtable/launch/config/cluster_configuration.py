@@ -49,8 +49,8 @@ class ClusterOptions:
     files: str = "hdfs://127.0.0.1:8020/hbtable"
     """The folder of HDFS below which all of this cluster lives: hdfs://HOST:PORT/FOLDER with the NameNode's RPC port
     (hdfs-native is needed: pip install 'hbtable[native]'), 15 to 30 times faster, or webhdfs://HOST:PORT/FOLDER with
-    its web port, wherever only HTTP reaches. Which of the two decides how logs are written, so it cannot be changed
-    once the cluster was started."""
+    its web port, wherever only HTTP reaches, and swebhdfs:// where that is HTTPS. Which of hdfs:// and the other two it
+    is decides how logs are written, so it cannot be changed once the cluster was started."""
     key: str = ""
     """The file with the key by which roles prove to each other that they are of this cluster (`hbtable cluster-key`
     makes it), which other users of this machine may not read. Empty: whoever reaches the ports between roles may call,

@@ -84,7 +84,7 @@ class RoleEnvironment:
             configuration.options("webhdfs", WebHdfsOptions), configuration.options("hdfs", HdfsNativeOptions)
         )
         self.fs = open_file_system(cluster.files, runtime, options)
-        check_namenode(runtime, cluster.files)
+        check_namenode(runtime, cluster.files, options.webhdfs.ca)
         check_writable(runtime, self.fs, cluster.files)
         session_options = configuration.options("session", ZooKeeperOptions)
         check = partial(check_granted, session_options.session_seconds, hosts=cluster.zookeeper)

@@ -4,13 +4,15 @@ Everything is tried before anything is recovered, so that a mistake shows within
 """
 
 import socket
+import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 from hbtable.fs.interface import FileSystem
-from hbtable.fs.opened import parse_address
+from hbtable.fs.opened import ENCRYPTED, parse_address
 from hbtable.fs.probing import probe
+from hbtable.fs.webhdfs.encryption import client_tls, untrusted
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.sockets import listen
 from hbtable.switches import switches
@@ -42,8 +44,9 @@ def check_ports(host: str, ports: list[int]) -> None:
 
 
 @switches
-def check_namenode(runtime: Runtime, address: str) -> None:
-    """Whether a server of the right kind answers at the address of a file system; a local one needs none.
+def check_namenode(runtime: Runtime, address: str, ca: str = "") -> None:
+    """Whether a server of the right kind answers at the address of a file system; a local one needs none. `ca`: as
+    webhdfs.ca.
     Unavailable when nobody does, InvalidConfiguration when it is the other kind."""
     scheme, hosts, _ = parse_address(address)
     if not scheme:
@@ -51,7 +54,8 @@ def check_namenode(runtime: Runtime, address: str) -> None:
     problems = []
     for one in hosts:
         host, _, port = one.rpartition(":")
-        answer = runtime.offload("start", _ask, host.strip("[]"), int(port))
+        tls = client_tls(ca) if scheme == ENCRYPTED else None
+        answer = runtime.offload("start", _ask, host.strip("[]"), int(port), tls)
         if isinstance(answer, bytes):
             _check_kind(scheme, one, address, answer)
             if _is_namenode(scheme, answer):
@@ -65,7 +69,7 @@ def check_namenode(runtime: Runtime, address: str) -> None:
 
 
 def _check_kind(scheme: str, one: str, address: str, answer: bytes) -> None:
-    if scheme == "webhdfs" and _RPC_PORT_SAYS in answer:
+    if scheme != "hdfs" and _RPC_PORT_SAYS in answer:
         raise InvalidConfiguration(
             f"cluster.files = {address!r}: {one} is the NameNode's RPC port; give its web port (by default 9870), or "
             "write hdfs:// to use the RPC port"
@@ -82,11 +86,11 @@ def _is_namenode(scheme: str, answer: bytes) -> bool:
     return _RPC_PORT_SAYS in answer if scheme == "hdfs" else answer.startswith(b"HTTP/")
 
 
-def _ask(host: str, port: int) -> bytes | str:
+def _ask(host: str, port: int, tls: ssl.SSLContext | None) -> bytes | str:
     """The beginning of the answer to an HTTP request, b"" when there is none in time; text: why there is no
     connection. Blocks."""
     try:
-        with socket.create_connection((host, port), _CONNECT_SECONDS) as connection:
+        with _connected(host, port, tls) as connection:
             answer = b""
             try:
                 connection.sendall(_QUESTION)
@@ -96,7 +100,18 @@ def _ask(host: str, port: int) -> bytes | str:
                 pass  # whoever it is does not speak HTTP
             return answer
     except OSError as error:
-        return error.strerror or str(error)
+        return untrusted(error) or error.strerror or str(error)
+
+
+def _connected(host: str, port: int, tls: ssl.SSLContext | None) -> socket.socket:
+    made = socket.create_connection((host, port), _CONNECT_SECONDS)
+    if tls is None:
+        return made
+    try:
+        return tls.wrap_socket(made, server_hostname=host)
+    except BaseException:
+        made.close()
+        raise
 
 
 @switches

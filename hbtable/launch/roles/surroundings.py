@@ -4,14 +4,17 @@ Nothing here keeps a role from starting: who does not answer within five seconds
 is passed over.
 """
 
+import contextlib
 import json
 import logging
 import socket
+import ssl
 from collections.abc import Sequence
 from typing import Any, Final
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.fs.opened import FileSystemOptions, parse_address, web_hosts
+from hbtable.fs.opened import ENCRYPTED, FileSystemOptions, parse_address, web_hosts
+from hbtable.fs.webhdfs.encryption import client_tls
 from hbtable.launch.roles.safety_warnings import ClusterSurroundings, warnings
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -47,23 +50,24 @@ def surroundings(
         return ClusterSurroundings(hosts, modes)
     asked = options.hdfs if scheme == "hdfs" else options.webhdfs
     web = web_hosts(files, options.hdfs.web_addresses)
-    name_nodes = [one for one in web if _bean(one, "FSNamesystemState") is not None]
+    tls = client_tls(options.webhdfs.ca) if scheme == ENCRYPTED else None
+    name_nodes = [one for one in web if _bean(one, "FSNamesystemState", tls) is not None]
     datanodes = avoids = pipeline_seconds = None
     for one in name_nodes:
-        state = _bean(one, "NameNodeInfo") or {}
-        living = _living(state)
+        state = _bean(one, "NameNodeInfo", tls) or {}
+        living = _living(state, "infoAddr" if tls is None else "infoSecureAddr")
         if living is None:
             continue
         datanodes = len(living)
-        avoids = _flag(_setting(one, "dfs.namenode.avoid.write.stale.datanode"))
-        limits = [_millis(_setting(each, "dfs.client.socket-timeout")) for each in living[:_MOST_ASKED]]
+        avoids = _flag(_setting(one, "dfs.namenode.avoid.write.stale.datanode", tls))
+        limits = [_millis(_setting(each, "dfs.client.socket-timeout", tls)) for each in living[:_MOST_ASKED]]
         pipeline_seconds = min((limit / 1000 for limit in limits if limit), default=None)
         if datanodes:
             break  # of two NameNodes a standby may know as much
     return ClusterSurroundings(
         hosts,
         modes,
-        scheme,
+        "hdfs" if scheme == "hdfs" else "webhdfs",
         asked.replication,
         asked.log_replication,
         datanodes,
@@ -82,25 +86,25 @@ def _mode(host: str) -> str:
     return ""
 
 
-def _bean(host: str, name: str) -> dict[str, Any] | None:
+def _bean(host: str, name: str, tls: ssl.SSLContext | None) -> dict[str, Any] | None:
     """Of a NameNode, by its HTTP service."""
-    found = _json(host, _JMX + name)
+    found = _json(host, _JMX + name, tls)
     beans = found.get("beans") if found is not None else None
     return beans[0] if isinstance(beans, list) and beans and isinstance(beans[0], dict) else None
 
 
-def _living(info: dict[str, Any]) -> list[str] | None:
+def _living(info: dict[str, Any], field: str) -> list[str] | None:
     """HOST:PORT of the HTTP services of the DataNodes that live."""
     try:
         nodes = json.loads(info["LiveNodes"])
-        return [str(node["infoAddr"]) for node in nodes.values()]
+        return [str(node[field]) for node in nodes.values()]
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-def _setting(host: str, name: str) -> str:
+def _setting(host: str, name: str, tls: ssl.SSLContext | None) -> str:
     """Of a server's own configuration; "": it does not say."""
-    found = _json(host, f"/conf?format=json&name={name}")
+    found = _json(host, f"/conf?format=json&name={name}", tls)
     prop = found.get("property") if found is not None else None
     value = prop.get("value") if isinstance(prop, dict) else None
     return value if isinstance(value, str) else ""
@@ -114,10 +118,9 @@ def _millis(value: str) -> int:
     return int(value) if value.isdigit() else 0
 
 
-def _json(host: str, path: str) -> dict[str, Any] | None:
-    head, _, body = _exchange(
-        host, f"GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n".encode()
-    ).partition(b"\r\n\r\n")
+def _json(host: str, path: str, tls: ssl.SSLContext | None) -> dict[str, Any] | None:
+    question = f"GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n".encode()
+    head, _, body = _exchange(host, question, tls).partition(b"\r\n\r\n")
     status: Sequence[bytes] = head.split(b" ", 2)
     if len(status) < 2 or status[1] != b"200":
         return None
@@ -128,12 +131,15 @@ def _json(host: str, path: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _exchange(address: str, question: bytes) -> bytes:
+def _exchange(address: str, question: bytes, tls: ssl.SSLContext | None = None) -> bytes:
     """All that comes back until the other side closes; b"": nothing did. Blocks."""
     host, _, port = address.rpartition(":")
-    answer = b""
+    host, answer = host.strip("[]"), b""
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as connection:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection((host, int(port)), _SECONDS))
+            if tls is not None:
+                connection = stack.enter_context(tls.wrap_socket(connection, server_hostname=host))
             connection.sendall(question)
             while len(answer) < _MOST_BYTES and (piece := connection.recv(65536)):
                 answer += piece

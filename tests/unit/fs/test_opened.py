@@ -13,6 +13,7 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 def test_addresses_are_taken_apart() -> None:
     assert parse_address("webhdfs://a:1,b.c:2/x/y") == ("webhdfs", ("a:1", "b.c:2"), "/x/y")
+    assert parse_address("swebhdfs://a:1/x") == ("swebhdfs", ("a:1",), "/x")
     assert parse_address("webhdfs://a:1/") == ("webhdfs", ("a:1",), "/hbtable")
     assert parse_address("hdfs://a:1,b:2/x").hosts == ("a:1", "b:2")
     assert parse_address("hdfs://a:8020") == ("hdfs", ("a:8020",), "/hbtable")
