@@ -30,6 +30,8 @@ THREADS = {
     "launch/servers/server_process.py": "stops beating, so that the launcher ends the process",
     "launch/log_lines.py": "counts the lines that are lost by it",
     "launch/closing.py": "raises it in the thread that closes",
+    "shell/shadow/proxy.py": "ends the connection of one client",
+    "shell/shadow/repeating.py": "tells it, leaves the call out and goes on",
     "launch/roles/watchdog.py": "ends the process",
 }
 """Files that begin threads, and what becomes of a bug in one."""

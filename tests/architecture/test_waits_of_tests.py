@@ -22,6 +22,7 @@ OWN_LIMITS = {"tests/integration/test_waiting.py": "tests of `eventually` itself
 SLEEPS = {
     "tests/integration/test_waiting.py": "somebody who stands still while he is asked",
     "tests/integration/test_scanners_live_on.py": "a scanner that nobody uses for a while; more than that is noticed",
+    "tests/integration/test_shadow.py": "the time between two reports",
     "tests/integration/test_transfer.py": "looks for a file every few milliseconds, and tries again when it was late",
     "cluster-tests/test_killed_at_random.py": "the time between two kills",
     "cluster-tests/test_requests_counted.py": "how long requests are counted",

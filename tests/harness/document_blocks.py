@@ -7,7 +7,7 @@
     ```toml, ```text, ```mermaid...   are only shown; `file=NAME` behind the language writes the block into NAME
 
 In expected output a line of `...` stands for any lines, and `...` within a line for any text. Ports 9090, which
-`hbtable start` takes by default, and 9095 are free ones instead.
+`hbtable start` takes by default, 9095 and 9099 are free ones instead.
 """
 
 import json
@@ -77,8 +77,8 @@ class PageRun:
         self._surroundings = dict(surroundings or {})
         self._realm = realm
         self._folder = folder
-        ports = free_ports(2)
-        self._ports = {"9090": str(ports), "9095": str(ports + 1)}
+        ports = free_ports(3)
+        self._ports = {"9090": str(ports), "9095": str(ports + 1), "9099": str(ports + 2)}
         self._interpreter: subprocess.Popen[str] | None = None
         self._staying: list[subprocess.Popen[bytes]] = []
         self._printed: str | None = None
@@ -165,7 +165,7 @@ class PageRun:
     def _with_ports(self, text: str) -> str:
         if self._realm:
             text = text.replace("EXAMPLE.COM", self._realm)
-        return re.sub(r"\b909[05]\b", lambda found: self._ports[found[0]], text)
+        return re.sub(r"\b909[059]\b", lambda found: self._ports[found[0]], text)
 
     def _where(self, block: Block) -> str:
         return f"{self._page.name}:{block.line}"

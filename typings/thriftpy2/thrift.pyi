@@ -1,4 +1,14 @@
-class TApplicationException(Exception):
+class TType:
+    STRUCT: int
+
+class TMessageType:
+    CALL: int
+    REPLY: int
+    EXCEPTION: int
+
+class TException(Exception): ...
+
+class TApplicationException(TException):
     type: int
     message: str | None
     def __init__(self, type: int = ..., message: str | None = ...) -> None: ...
@@ -8,4 +18,4 @@ class TApplicationException(Exception):
 class TClient:
     def __init__(self, service: object, iprot: object, oprot: object | None = ...) -> None: ...
 
-class TDecodeException(Exception): ...
+class TDecodeException(TException): ...

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from hbtable.errors import HbtableError, InvalidConfiguration, InvalidRequest
-from hbtable.launch.cli import cluster_commands, shell_commands, transfer_commands, user_commands
+from hbtable.launch.cli import cluster_commands, shadow_command, shell_commands, transfer_commands, user_commands
 from hbtable.switches import switches
 
 _Function = Callable[..., None]
@@ -54,6 +54,7 @@ for _command in (
     *cluster_commands.COMMANDS,
     *shell_commands.COMMANDS,
     *transfer_commands.COMMANDS,
+    *shadow_command.COMMANDS,
     *user_commands.COMMANDS,
 ):
     main.add_command(_command)

@@ -1,7 +1,8 @@
 """`hbtable import`, `hbtable export` and `hbtable copy`: arguments only, the work is hbtable.shell.transfer's."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -81,7 +82,7 @@ def export(url: str, form: str | None, columns: str, workers: int, anew: bool, f
     _show(url, lambda: run_export(url, options, perf_counter))
 
 
-class _Seconds(click.FloatRange):
+class Seconds(click.FloatRange):
     """Up to 30 years: what a clock can wait for."""
 
     name = "seconds"
@@ -104,8 +105,8 @@ class _Seconds(click.FloatRange):
 @click.option("--tables", metavar="T,NS:T,...", help="Default: all, but those of the namespace hbase.")
 @_WORKERS
 @click.option("--follow", is_flag=True, help="Brings what is written meanwhile, until Ctrl-C or SIGTERM.")
-@click.option("--every", type=_Seconds(), default=5.0, show_default=True, help="Seconds between its rounds.")
-@click.option("--overlap", type=_Seconds(), default=60.0, show_default=True, help="Seconds that clocks differ.")
+@click.option("--every", type=Seconds(), default=5.0, show_default=True, help="Seconds between its rounds.")
+@click.option("--overlap", type=Seconds(), default=60.0, show_default=True, help="Seconds that clocks differ.")
 @click.option("--delete", is_flag=True, help="What the target alone has is deleted, of the rows that were copied.")
 @click.option(
     "--allow-fewer", is_flag=True, help="Tables of the target may keep fewer cells: by VERSIONS, TTL or MIN_VERSIONS."
@@ -194,13 +195,21 @@ def _kind(form: str | None, file: Path) -> str:
 
 
 def _show(url: str, work: Callable[[], str]) -> None:
-    """`url` is of the server that is asked for advice; "" for none."""
+    """`url` as of shown()."""
+    with shown(url):
+        click.echo(work(), err=True)
+
+
+@contextmanager
+def shown(url: str = "") -> Iterator[None]:
+    """Errors are shown as one message, and end the command. `url` is of the server that is asked for advice; "" for
+    none."""
     from hbtable.shell.advice import advice
     from hbtable.shell.connection import ShellConnection
     from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
 
     try:
-        click.echo(work(), err=True)
+        yield
     except ShellError as error:
         click.echo(f"{plain_kind(error)}: {error}", err=True)
         # An address that cannot be read is an error itself, and nobody is there to ask.

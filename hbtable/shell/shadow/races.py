@@ -1,0 +1,310 @@
+"""Calls that may have met in another order on the two servers, so that a difference says nothing.
+
+Two writes to one row whose calls overlapped: the primary alone knows which was first. A read that overlapped a write,
+on either server: one may have seen it and the other not. Such rows are in doubt, and so are those of which the
+secondary lacks a write. And what lies behind a delete, or is a version too many, is seen until a compaction: each
+server has its own.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, final
+
+from hbtable.shell.shadow.calls import CATALOG, Cells, Kind, Touch
+
+ORDER: Final = "order unknown"
+MILLISECOND: Final = "two writes within a millisecond"
+LACKS: Final = "the secondary lacks a write"
+HAS_MORE: Final = "the secondary has a write that the primary refused"
+OUTCOME: Final = "the primary's outcome is unknown"
+NAMED_TIME: Final = "a time that the primary may have chosen"
+COMPACTION: Final = "a compaction decides what is seen"
+FORGOTTEN: Final = "too many writes to remember"
+
+_NEVER: Final = float("inf")
+_ONE_MILLISECOND: Final = 0.0011
+_REMEMBERED: Final = 300_000
+_KEEP_SECONDS: Final = 2.0
+_PRUNE_EACH: Final = 1000
+_DOUBTS: Final = 200_000
+_Key = tuple[bytes, bytes]
+_TABLES: Final = (Cells(CATALOG, b""),)
+
+
+class Write:
+    """A write under way, of rows or of the list of tables. Times are the proxy's: when it was sent to the primary and
+    answered, when it was sent to the secondary and answered."""
+
+    __slots__ = ("acked", "begun", "cells", "ended", "sent", "touch")
+
+    def __init__(self, touch: Touch, sent: float) -> None:
+        self.touch = touch
+        self.cells = _TABLES if touch.kind is Kind.SCHEMA else touch.rows
+        self.sent = sent
+        self.acked = self.begun = self.ended = _NEVER
+
+
+class _Doubt(NamedTuple):
+    """`settled`: the write that ended it, for reads behind it on both servers."""
+
+    reason: str
+    settled: Write | None = None
+
+
+class ReadSpan(NamedTuple):
+    """The time of a read on both servers."""
+
+    sent: float
+    acked: float
+    begun: float
+    ended: float
+
+
+@final
+class Races:
+    """Of all connections."""
+
+    def __init__(self, clock: Callable[[], float], wall_millis: Callable[[], int]) -> None:
+        self._clock = clock
+        self._wall_millis = wall_millis
+        self._lock = threading.Lock()
+        self._rows: dict[_Key, list[tuple[Write, frozenset[bytes] | None]]] = {}
+        self._order: deque[Write] = deque()
+        self._remembered = 0
+        self._since_pruned = 0
+        self._doubts: dict[_Key, dict[bytes | None, _Doubt]] = {}
+        """By column; None: of all columns that are not named."""
+        self._close: dict[_Key, None] = {}
+        """Rows whose older versions are in doubt."""
+        self._to_come: dict[_Key, None] = {}
+        """Rows with cells of a time that is to come: they hide what is put now."""
+        self._deleted: dict[_Key, None] = {}
+        self._rewritten: dict[_Key, float] = {}
+        """The times at which they were written for the second time."""
+        self._written: dict[_Key, None] = {}
+        self._doubtful_tables: set[bytes] = set()
+        self._spans: dict[object, float] = {}
+        self._forgotten = -_NEVER
+
+    def begin(self, touch: Touch) -> Write:
+        """A write is about to be sent to the primary."""
+        with self._lock:
+            write = Write(touch, self._clock())
+            for cells in write.cells:
+                self._rows.setdefault((cells.table, cells.row), []).append((write, cells.columns))
+            self._order.append(write)
+            self._remembered += len(write.cells)
+        return write
+
+    def acknowledged(self, write: Write) -> None:
+        """The primary has answered, and the turn on the secondary is taken."""
+        with self._lock:
+            write.acked = self._clock()
+            for cells in write.cells:
+                met = [
+                    self._look_at(cells, other, write)
+                    for other, columns in self._rows.get((cells.table, cells.row), ())
+                    if other is not write and _meet(columns, cells.columns)
+                ]
+                if write.touch.puts and not any(met):
+                    self._settle(cells, write)
+                self._note(cells, write.touch)
+            self._since_pruned += 1
+            if self._since_pruned >= _PRUNE_EACH:
+                self._prune()
+
+    def _note(self, cells: Cells, touch: Touch) -> None:
+        key = cells.table, cells.row
+        if touch.times and max(touch.times) > self._wall_millis():
+            _remember(self._to_come, key)
+        if touch.deletes:
+            _remember(self._deleted, key)
+        elif touch.times and key in self._deleted:
+            self._doubt(cells, COMPACTION)
+        if key not in self._written:
+            _remember(self._written, key)
+        elif key not in self._rewritten:
+            _remember(self._rewritten, key, self._clock())
+
+    def _look_at(self, cells: Cells, other: Write, write: Write) -> bool:
+        """Whether the two were so near that their order is open."""
+        if other.sent < write.acked and other.acked > write.sent:
+            if not (other.touch.adds and write.touch.adds):
+                self._doubt(cells, ORDER)
+            return True
+        if not 0 <= write.sent - other.acked < _ONE_MILLISECOND:
+            return False
+        _remember(self._close, (cells.table, cells.row))
+        if other.touch.deletes:  # what is put in the millisecond of a delete is deleted
+            self._doubt(cells, MILLISECOND)
+        return True
+
+    def _settle(self, cells: Cells, write: Write) -> None:
+        """A put that nobody raced is the newest on both servers, whatever was in doubt. Older versions stay so."""
+        key = cells.table, cells.row
+        known = self._doubts.get(key)
+        if known is None or key in self._to_come:
+            return
+        _remember(self._close, key)
+        for column in cells.columns or ():
+            doubt = known.get(column) or known.get(None)
+            if doubt is not None and doubt.settled is None:
+                known[column] = _Doubt(doubt.reason, write)
+
+    def begins_at_secondary(self, write: Write) -> None:
+        write.begun = self._clock()
+
+    def ended_at_secondary(self, write: Write) -> None:
+        write.ended = self._clock()
+
+    def pause(self, write: Write) -> float:
+        """Seconds until the secondary's clock gives this write another millisecond than those before it on its rows,
+        where the primary's did."""
+        with self._lock:
+            ends = [
+                other.ended
+                for cells in write.cells
+                for other, _ in self._rows.get((cells.table, cells.row), ())
+                if other.ended < _NEVER and (other.touch.deletes or write.sent - other.acked >= _ONE_MILLISECOND)
+            ]
+        return max(0.0, max(ends) + _ONE_MILLISECOND - self._clock()) if ends and not write.touch.adds else 0.0
+
+    def drop(self, write: Write, reason: str) -> None:
+        """It was not carried out on both. `reason`: "" when the primary refused it, and nobody has it."""
+        with self._lock:
+            for cells in write.cells:
+                key = cells.table, cells.row
+                left = [one for one in self._rows.get(key, ()) if one[0] is not write]
+                if left:
+                    self._rows[key] = left
+                else:
+                    self._rows.pop(key, None)
+                if reason:
+                    self._doubt(cells, reason)
+            write.acked = write.ended = -_NEVER
+
+    def doubt(self, rows: Iterable[Cells], reason: str) -> None:
+        with self._lock:
+            for cells in rows:
+                self._doubt(cells, reason)
+
+    def _doubt(self, cells: Cells, reason: str) -> None:
+        key = cells.table, cells.row
+        if cells.table in self._doubtful_tables:
+            return
+        if key not in self._doubts and len(self._doubts) >= _DOUBTS:
+            settled = [one for one, known in self._doubts.items() if all(doubt.settled for doubt in known.values())]
+            for one in settled:
+                del self._doubts[one]
+            if not settled:
+                self._doubtful_tables.add(cells.table)
+                return
+        known = self._doubts.setdefault(key, {})
+        if cells.columns is None:
+            known.clear()
+        for column in cells.columns or (None,):
+            if column not in known or known[column].settled is not None:
+                known[column] = _Doubt(reason)
+
+    # ------------------------------------------------------------ reading
+
+    def reading(self, what: object, since: float) -> None:
+        """A read or a scanner that began at `since` may be asked about."""
+        with self._lock:
+            self._spans[what] = since
+
+    def read(self, what: object) -> None:
+        with self._lock:
+            self._spans.pop(what, None)
+
+    def reason(
+        self,
+        table: bytes,
+        row: bytes | None,
+        column: bytes | None,
+        span: ReadSpan,
+        but: Write | None = None,
+        by_versions: bool = False,
+        before_a_time: bool = False,
+    ) -> str:
+        """The reason why the two may differ here though both are right; "" when they may not. `row` None: anywhere in
+        the table; `column` None: in the row.
+        `but`: the write whose own answer this is. `by_versions`: older versions are compared, too.
+        `before_a_time`: these alone."""
+        key = table, row or b""
+        columns = None if column is None else frozenset((column,))
+        with self._lock:
+            for write, _ in self._rows.get((CATALOG, b""), ()):
+                is_of_table = not table or table in write.touch.tables
+                if write is not but and is_of_table and not _ordered(write, span):
+                    return ORDER
+            if row is None:
+                return ""
+            if table in self._doubtful_tables or span.sent < self._forgotten:
+                return FORGOTTEN
+            if reason := _doubtful(self._doubts.get(key, {}), column, span):
+                return reason
+            if by_versions and key in self._close:
+                return MILLISECOND
+            if before_a_time and self._rewritten.get(key, _NEVER) < span.acked:
+                return COMPACTION
+            for write, of_row in self._rows.get(key, ()):
+                if write is not but and _meet(of_row, columns) and not _ordered(write, span):
+                    return ORDER
+        return ""
+
+    def _prune(self) -> None:
+        self._since_pruned = 0
+        oldest = min(self._spans.values(), default=_NEVER)
+        oldest = min(oldest, self._clock() - _KEEP_SECONDS)
+        while self._order:
+            write = self._order[0]
+            if max(write.acked, write.ended) >= oldest:
+                if self._remembered <= _REMEMBERED:
+                    return
+                self._forgotten = self._clock()
+            self._order.popleft()
+            self._forget(write)
+        self._remembered = 0
+
+    def _forget(self, write: Write) -> None:
+        self._remembered -= len(write.cells)
+        for cells in write.cells:
+            key = cells.table, cells.row
+            left = [one for one in self._rows.get(key, ()) if one[0] is not write]
+            if left:
+                self._rows[key] = left
+            else:
+                self._rows.pop(key, None)
+
+
+def _doubtful(known: dict[bytes | None, _Doubt], column: bytes | None, span: ReadSpan) -> str:
+    if column is None or not column.partition(b":")[2]:
+        doubts = list(known.values())
+    else:
+        doubt = known.get(column) or known.get(None)
+        doubts = [] if doubt is None else [doubt]
+    for doubt in doubts:
+        settled = doubt.settled
+        if settled is None or settled.acked > span.sent or settled.ended > span.begun:
+            return doubt.reason
+    return ""
+
+
+def _remember(known: dict[_Key, Any], key: _Key, value: float | None = None) -> None:
+    known[key] = value
+    if len(known) > _DOUBTS:
+        del known[next(iter(known))]
+
+
+def _meet(one: frozenset[bytes] | None, other: frozenset[bytes] | None) -> bool:
+    """None is every column, and so is a family's name."""
+    if one is None or other is None or any(not column.partition(b":")[2] for column in (*one, *other)):
+        return True
+    return not one.isdisjoint(other)
+
+
+def _ordered(write: Write, span: ReadSpan) -> bool:
+    before = write.acked <= span.sent and write.ended <= span.begun
+    return before or (write.sent >= span.acked and write.begun >= span.ended)

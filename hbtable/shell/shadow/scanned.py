@@ -1,0 +1,86 @@
+"""The rows of two scanners, compared as streams: their ids differ, and the ends of their pages may."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, final
+
+from hbtable.shell.shadow.comparing import Difference, SameTime, only, row
+
+_ROWS_AT_ONCE: Final = 1000
+_Fetch = Callable[[int], list[Any]]
+
+
+@final
+class Scanned:
+    """One scan. `in_pieces`: a row may come as several results. `secondary_id` is set when the secondary has opened
+    it."""
+
+    def __init__(
+        self, table: bytes, id: int, is_reversed: bool, in_pieces: bool, sent: float, not_comparable: str
+    ) -> None:
+        self.table = table
+        self.id = id
+        self.sent = sent
+        self.begun = float("inf")
+        self.secondary_id: int | None = None
+        self.not_comparable = not_comparable
+        """The reason why not; "": it is compared."""
+        self.before_a_time = False
+        self._is_reversed = is_reversed
+        self._in_pieces = in_pieces
+        self._primary: deque[Any] = deque()
+        self._secondary: deque[Any] = deque()
+        self._ended = False
+        self._lock = threading.Lock()
+
+    def differences(self, page: Sequence[Any], fetch: _Fetch, same_time: SameTime) -> Iterator[Difference]:
+        """`page` is the primary's next, an empty one its end. `fetch` gets so many rows of the secondary."""
+        with self._lock:
+            self._add(self._primary, page)
+            while self._is_whole(self._primary, not page):
+                if not self._is_whole(self._secondary, self._ended) and not self._ended:
+                    self._more(fetch, len(self._primary))
+                else:
+                    yield from self._first(same_time)
+            if not page and not self._ended:
+                self._more(fetch, _ROWS_AT_ONCE)
+                self._ended = True
+            while not page and self._secondary:
+                yield only(self.table, self._secondary.popleft(), at_primary=False)
+
+    def _first(self, same_time: SameTime) -> Iterator[Difference]:
+        one = self._primary[0]
+        other = self._secondary[0] if self._secondary else None
+        if other is not None and one.row == other.row:
+            yield from row(self.table, self._primary.popleft(), self._secondary.popleft(), same_time)
+        elif other is None or (one.row < other.row) != self._is_reversed:
+            yield only(self.table, self._primary.popleft(), at_primary=True)
+        else:
+            yield only(self.table, self._secondary.popleft(), at_primary=False)
+
+    def _is_whole(self, results: deque[Any], ended: bool) -> bool:
+        """Whether nothing more comes of the first row."""
+        return len(results) > 1 or (bool(results) and (ended or not self._in_pieces))
+
+    def _more(self, fetch: _Fetch, rows: int) -> None:
+        found = fetch(rows)
+        self._add(self._secondary, found)
+        self._ended = not found
+
+    def _add(self, results: deque[Any], found: Sequence[Any]) -> None:
+        for one in found:
+            if self._in_pieces and results and results[-1].row == one.row:
+                results[-1] = _joined(results[-1], one)
+            else:
+                results.append(one)
+
+
+def _joined(first: Any, piece: Any) -> Any:
+    """A row of two pieces. The pieces themselves may be on their way to a client."""
+    joined = type(first)(row=first.row)
+    if first.columns or piece.columns:
+        joined.columns = {**(first.columns or {}), **(piece.columns or {})}
+    if first.sortedColumns or piece.sortedColumns:
+        joined.sortedColumns = [*(first.sortedColumns or ()), *(piece.sortedColumns or ())]
+    return joined
