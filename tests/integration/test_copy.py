@@ -206,6 +206,21 @@ def test_the_comparison_finds_what_differs_and_mends_it(servers: list[ServerProc
     assert cells(servers[1], "compared") == cells(servers[0], "compared")
 
 
+def test_versions_that_come_to_light_by_a_delete_are_deleted_as_well(
+    servers: list[ServerProcess], tmp_path: Path
+) -> None:
+    """The family keeps three of a column. A row that was deleted at the source had been copied as it was written."""
+    filled(servers[0], "layers", 10)
+    assert copied(servers, tmp_path / "state", "--tables", "layers").returncode == 0
+    with connected(servers[1]) as database:
+        for at in range(1, 9):
+            database.table("layers").put(b"gone", {b"f:a": b"%d" % at}, timestamp=at)
+    done = copied(servers, tmp_path / "state", "--tables", "layers", "--delete")
+    assert done.returncode == 0, done.stderr
+    assert "only at the target and deleted: 8" in done.stderr
+    assert cells(servers[1], "layers") == cells(servers[0], "layers")
+
+
 def test_what_cannot_be_copied_is_said(servers: list[ServerProcess], tmp_path: Path) -> None:
     state = tmp_path / "state"
     missing = copied(servers, state, "--tables", "nowhere")

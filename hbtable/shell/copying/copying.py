@@ -32,6 +32,8 @@ _PAUSES: Final = (0, 1, 2, 4, 8, 16, 32)
 """Seconds between the tries of what a broken connection stops."""
 _STATE: Final = re.compile(rb'\{"format": \d+, "kind": "copy"')
 """The beginning of a state, also of one that a later version left, or that is cut off."""
+_LOOKS: Final = 100
+"""Comparisons of a region that something is deleted from each time."""
 _AT_ONCE: Final = 500
 """Rows that are mended by one call."""
 _NO_DELETES: Final = (
@@ -258,13 +260,22 @@ class _Copy:
     # ---------------------------------------------------------------- comparing
 
     def _compare_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
-        first = self._compared(part, source, target, mend=True)
-        last = first if first.source == first.target else self._compared(part, source, target, mend=False)
+        first = last = self._compared(part, source, target, mend=True)
+        surplus = 0
+        for _ in range(_LOOKS):
+            if last.source == last.target:
+                break
+            # A version that was deleted may show the one behind it, which was one too many.
+            deletes = self._options.delete and last.surplus > 0
+            surplus += last.surplus if deletes else 0
+            last = self._compared(part, source, target, mend=deletes)
+            if not deletes:
+                break
         notes = "".join(
             f", {what}: {number:,}"
             for number, what in (
                 (first.missing, "missing and written"),
-                (first.surplus, "only at the target" + (" and deleted" if self._options.delete else "")),
+                (surplus or first.surplus, "only at the target" + (" and deleted" if surplus else "")),
             )
             if number
         )
