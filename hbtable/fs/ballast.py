@@ -1,9 +1,10 @@
 """Room that is kept back on a machine's disk, and given up when there is no other: the file `ballast`.
 
 A full disk would keep everything closed, deletes and drops included, for these write a little as well. So space is
-taken beforehand. When a write finds no room the file is cut to a quarter and puts are refused; what the space is then
-used for are deletes, drops and truncates. The last quarter is for starts. When there is twice as much room again, the
-file is filled anew.
+taken beforehand. When a write finds no room the file is cut to a half and puts are refused; what the space is then
+used for are deletes, drops and truncates. The other half is for starts: one that finds no room has all of it, and takes
+back what it has left over (started()). Until then nothing is written that can wait, and even afterwards all that a next
+start needs stays free. When there is twice as much room as the file takes, it is filled anew.
 
     ballast    its full length: kept back;  less: given up, and still so after a restart;  absent: never had
 """
@@ -25,8 +26,11 @@ BALLAST: Final = "ballast"
 _SHARE_OF_DISK: Final = 32
 """A small disk keeps back a 32nd of itself at most."""
 _LEAST_BYTES: Final = 384 << 10
-"""The least with which drops on a full disk are tested: a quarter is left for a start, a sixteenth for disabling."""
+"""The least with which drops on a full disk are tested: a half is left for a start, a sixteenth for disabling."""
 _LOOK_SECONDS: Final = 1.0
+_LEAST_TAKEN_BYTES: Final = 4096
+"""The file grows by so much at a time, or not at all."""
+_EVERYTHING: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,11 @@ class Ballast:
         self._fs = fs
         self._room = room
         self._size = min(options.ballast_bytes, room.total_bytes() // _SHARE_OF_DISK)
+        self._for_starts = self._size // 2
         self._held = False
+        self._length = 0
+        """Of the file, since start()."""
+        self._starting = True
         self.last_room_bytes = self._size // 16
         """While the disk is full, only what is urgent is written into the last room."""
         self.full = ""
@@ -69,23 +77,39 @@ class Ballast:
     @switches
     def start(self) -> None:
         """Takes the ballast, or gives it up; decided on return. To be called before anything is written."""
-        held = self._length()
+        held = self._length_found()
+        self._length = held or 0
         if not self._size:
             if held:
                 self._room.shrink(BALLAST, 0)  # it was configured once
             return
         if held is None:
             self._take_if_there_is_room()
-        elif held >= self._size and self._room.free_bytes() >= self._size // 4:
+        elif held >= self._size and self._room.free_bytes() >= self._for_starts:
             self._held = True
         else:
             self._set_full()
             self._take_if_there_is_room()
             if self.full:
                 # All of it only when nothing else is left: whoever fills the disk may take what is given up.
-                self._give_up(0 if self._room.free_bytes() < self._size // 4 else self._size // 4)
+                self._give_up(0 if self._room.free_bytes() < self._for_starts else self._for_starts)
         self._room.when_full = self.ran_out
         self._task = supervise(self._runtime, self._watch, name="ballast")
+
+    @switches
+    def started(self) -> None:
+        """The start is over: what it has left of the room for starts is taken back, before somebody else has it."""
+        self._starting = False
+        self._wake.set()
+        if self.full:
+            self._take_back()
+
+    def kept_bytes(self) -> int:
+        """So much of the free room is for the next start, while the disk is full; all of it until started(). What can
+        wait is not written into it. Does not switch."""
+        if not self.full:
+            return 0
+        return _EVERYTHING if self._starting else max(0, self._for_starts - self._length)
 
     @switches
     def stop(self) -> None:
@@ -113,31 +137,48 @@ class Ballast:
             self._wake.clear()
             try:
                 if self.full and self._held:
-                    self._give_up(self._size // 4)
+                    self._give_up(self._for_starts)
                 elif not self._held:
                     self._take_if_there_is_room()
+                    if self.full and not self._starting:
+                        self._take_back()
             except HbtableError as error:
                 log.warning("the ballast could not be changed, and is tried again: %s", error)
 
     @switches
     def _give_up(self, left_bytes: int) -> None:
-        if left_bytes < (self._length() or 0):
+        if left_bytes < self._length:
             self._room.shrink(BALLAST, left_bytes)
+            self._length = left_bytes
         self._held = False
         log.error("%s", self.full)
 
     @switches
     def _take_if_there_is_room(self) -> None:
-        if self._room.free_bytes() < 2 * self._size:
+        if self._room.free_bytes() < 2 * self._size or not self._grow(self._size):
             return
-        try:
-            self._room.reserve(BALLAST, self._size)
-        except OutOfSpace:
-            return  # somebody else was faster
         self._held = True
         if self.full:
             log.warning("there is room on the disk again: puts are taken")
             self._change("")
+
+    @switches
+    def _take_back(self) -> None:
+        """Takes back the room that starts need, as far as there is some beyond the last room of deletes and drops."""
+        possible = self._length + self._room.free_bytes() - self.last_room_bytes
+        wanted = min(self._for_starts, possible)
+        if wanted - self._length >= _LEAST_TAKEN_BYTES:
+            self._grow(wanted)
+
+    @switches
+    def _grow(self, length_bytes: int) -> bool:
+        """False: somebody else was faster."""
+        try:
+            self._room.reserve(BALLAST, length_bytes)
+        except OutOfSpace:
+            return False
+        self._length = length_bytes
+        return True
 
     def _set_full(self) -> None:
         self._change(
@@ -150,7 +191,7 @@ class Ballast:
         self.on_change()
 
     @switches
-    def _length(self) -> int | None:
+    def _length_found(self) -> int | None:
         try:
             return self._fs.status(BALLAST).length_bytes
         except FileNotFound:

@@ -169,14 +169,15 @@ def reserve(root: str, path: str, length_bytes: int) -> None:
     """As fs.interface.DiskSpace.reserve."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
+        before = os.fstat(descriptor).st_size
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(descriptor, 0, length_bytes)
             else:  # macOS
-                for start in range(0, length_bytes, 1 << 20):
+                for start in range(before, length_bytes, 1 << 20):
                     os.pwrite(descriptor, bytes(min(1 << 20, length_bytes - start)), start)
         except OSError:
-            os.ftruncate(descriptor, 0)
+            os.ftruncate(descriptor, before)
             raise
         os.fsync(descriptor)
     finally:

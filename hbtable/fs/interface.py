@@ -191,7 +191,7 @@ class DiskSpace(Protocol):
 
     @switches
     def reserve(self, path: str, length_bytes: int) -> None:
-        """The file has this length and its space is taken on return. OutOfSpace: it is empty."""
+        """The file has this length and its space is taken on return. OutOfSpace: it is as long as before."""
 
     @switches
     def shrink(self, path: str, length_bytes: int) -> None:

@@ -230,7 +230,8 @@ class MemoryFileSystem:
     def reserve(self, path: str, length_bytes: int) -> None:
         """*Switches.*"""
         self._check(path)
-        self.disk.check_room(path, length_bytes)
+        there = len(self.disk.files[path].content) if path in self.disk.files else 0
+        self.disk.check_room(path, length_bytes - there)
         self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.wall_millis())})
 
     @switches

@@ -127,6 +127,8 @@ class EmbeddedCluster:
             self.master.collections.replaced_bytes = lambda: self.server.shared.replaced_bytes
             if not self._refusal:
                 self.master.collections.soon()  # what the last process left: this one may end before a period does
+            if self._ballast is not None:
+                self._ballast.started()
             self.master.start()
         except BaseException:
             session.close()
@@ -169,6 +171,7 @@ class EmbeddedCluster:
             return
         shared = self.server.shared
         shared.room_bytes, shared.last_room_bytes = ballast.free_bytes, ballast.last_room_bytes
+        shared.kept_bytes = ballast.kept_bytes
         self.master.watch_room(lambda: bool(ballast.full), lambda: not shared.has_room_for(0))
         ballast.on_change = lambda: shared.set_out_of_space(ballast.full)
         ballast.on_change()

@@ -17,6 +17,7 @@ from hbtable.lockservice.paths import MASTER, MERGES, SERVERS, MasterCandidate, 
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.files.collector import Collected, CollectionTimes, Collector, CollectorOptions
+from hbtable.master.full_disk_start import FullDiskStart
 from hbtable.master.mastership import Mastership
 from hbtable.master.metrics import MasterMetrics
 from hbtable.master.new_ids import NewIds
@@ -136,6 +137,10 @@ class Master:
         self._wake = runtime.event()
         self._stopping = self._announced = self._lost = self._system_served = False
         self._task: Task | None = None
+        self._full_disk_start = FullDiskStart(
+            runtime, fs, catalog, transport, lambda: self._collect_now(rows=False), partial(expire_server, session)
+        )
+        self._placement.emptied = self._full_disk_start.emptied
         self._looked_at: tuple[object, ...] | None = None
         """ServerReports.seen() at the last cycle that found nothing it could do; None after one that did something."""
         self._cycle_asked_for = False
@@ -305,6 +310,7 @@ class Master:
         self._system_served = not message
         self._metrics.saw_metadata(self._system_served)
         if self._system_served:
+            self._full_disk_start.give_back(reports, self.collections.out_of_space())
             message, waits = self._reconciler.users(reports, now >= balanced_at, self._wake.is_set)
         if waits:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
@@ -356,8 +362,8 @@ class Master:
         return self._collect_now().message
 
     @switches
-    def _collect_now(self) -> Collected:
-        collected = self._collector.collect(self.reports, self.collections.out_of_space())
+    def _collect_now(self, rows: bool = True) -> Collected:
+        collected = self._collector.collect(self.reports, self.collections.out_of_space(), rows)
         for incarnation in collected.dead_logs:
             self._placement.recoveries.forget(incarnation)
         return collected

@@ -12,7 +12,7 @@ from typing import Final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.recovery.fencing import FENCED, is_given_up, marker_path
-from hbtable.commitlog.recovery.manifest import manifest_path
+from hbtable.commitlog.recovery.manifest import list_log, manifest_path
 from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.recovery.recovered_edits import sorted_runs, verify_run
 from hbtable.commitlog.segments.segment import LOGS, incarnation_of, log_folder
@@ -247,7 +247,8 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
 def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[], None]) -> str:
     messages = []
     try:
-        _read_log(fs, folder, found)
+        if not _is_empty(fs, folder):
+            _read_log(fs, folder, found)
     except UnsupportedFormat:
         raise
     except HbtableError as error:
@@ -264,6 +265,12 @@ def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[]
         _pass_on(fs, error)
         messages.append(str(error))
     return "; ".join(messages)
+
+
+@switches
+def _is_empty(fs: FileSystem, folder: str) -> bool:
+    """Whether it was emptied on a full disk (master/servers/needless_logs.py)."""
+    return not list_log(fs, folder).files and sorted_runs(fs, folder) == []
 
 
 def _pass_on(fs: FileSystem, error: HbtableError) -> None:

@@ -192,13 +192,14 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
         replayed += 1
         if not replayed % _RECORDS_BETWEEN_PAUSES:
             pacer.pause()
-            if state.version.memtable_bytes() > next_flush_bytes:
+            size = state.version.memtable_bytes()
+            if size > next_flush_bytes and state.shared.has_room_for(size):
                 try:
                     compactor.flush()
                 except OutOfSpace as error:
                     # It fitted into memory before this start, nearly; a tablet that is not served cannot be dropped.
                     logger.warning("tablet %d: stays in memory while its log is read: %s", state.tablet_id, error)
-                    next_flush_bytes = 2 * state.version.memtable_bytes()
+                    next_flush_bytes = 2 * size
     state.spreading.say(state.tablet_id, state.version.layout.table, "the log")
     if replayed:
         logger.info("tablet %d: %d log records replayed", state.tablet_id, replayed)

@@ -44,6 +44,7 @@ class SharedState:
         "flushed_bytes",
         "flushes",
         "incarnation",
+        "kept_bytes",
         "last_room_bytes",
         "latest_millis",
         "loading",
@@ -94,6 +95,8 @@ class SharedState:
         """Bytes that can be written while out of space."""
         self.last_room_bytes = 0
         """The part of these that is for deletes and METADATA."""
+        self.kept_bytes: Callable[[], int] = _nothing
+        """The part of these that is for the next start, while out of space."""
         self.memory_freed = runtime.event()
         """Set whenever a waiting writer should look again."""
         self.attention: Callable[[], None] = _nobody
@@ -132,9 +135,12 @@ class SharedState:
         self.admit_above_bytes = -1 if message else self.memtable_limit_bytes
         self.attention()
 
-    def has_room_for(self, size_bytes: int) -> bool:
-        """Whether there is room for a file that can wait. The last of the room is for deletes and METADATA."""
-        return not self.out_of_space or self.room_bytes() >= size_bytes + self.last_room_bytes
+    def has_room_for(self, size_bytes: int, of_metadata: bool = False) -> bool:
+        """Whether there is room for a file that can wait. The last of the room is for deletes and METADATA, and before
+        all for the next start."""
+        if not self.out_of_space:
+            return True
+        return self.room_bytes() >= size_bytes + self.kept_bytes() + (0 if of_metadata else self.last_room_bytes)
 
     def change_memory(self, difference: int) -> None:
         self.memtable_bytes += difference
@@ -148,6 +154,11 @@ def _nobody() -> None:
 
 def _always(_: bytes) -> bool:
     return True
+
+
+def _nothing() -> int:
+    """Nothing is kept for the next start."""
+    return 0
 
 
 def _endless() -> int:

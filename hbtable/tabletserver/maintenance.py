@@ -281,8 +281,8 @@ class Maintenance:
         return None if self._shared.out_of_space else self._options.split_bytes
 
     def _why_split(self, tablet: Tablet) -> str:
-        if not tablet.needs_split(self._options.split_bytes):
-            return ""
+        if self._shared.out_of_space or not tablet.needs_split(self._options.split_bytes):
+            return ""  # on a full disk: its row takes room, and it makes none
         size = tablet.sstable_bytes()
         known = self._unsplittable.get(tablet.record.tablet_id, 0)
         return f"its SSTables hold {size} bytes" if size >= 2 * known else ""
@@ -291,12 +291,13 @@ class Maintenance:
         tablet = self._tablets.get(decision.tablet_id)
         if tablet is None or decision.tablet_id in self._busy or now < self._not_before.get(decision.tablet_id, 0.0):
             return False
-        if tablet.record.table_id == METADATA_TABLE_ID:
-            return self._shared.compactions_on or not isinstance(decision, Compact)
+        of_metadata = tablet.record.table_id == METADATA_TABLE_ID
         # On a full disk a file that would not fit only takes, until it fails, the room that deletes and drops need.
         size = tablet.memtable_bytes if isinstance(decision, Flush) else tablet.sstable_bytes()
-        if not self._shared.has_room_for(size):
+        if not self._shared.has_room_for(size, of_metadata):
             return False
+        if of_metadata:
+            return self._shared.compactions_on or not isinstance(decision, Compact)
         if isinstance(decision, Compact) and decision.can_wait and now < self._aged_not_before:
             return False
         same = sum(1 for other in self._busy.values() if type(other) is type(decision))

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +17,7 @@ from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from hbtable.testing.simulated.scheduler import SimulatedCrash
 from tests.campaigns.simulation import read_everything, small_options
 
 TABLE: Final = b"journal"
@@ -62,9 +64,20 @@ class Machine:
         self.refused: dict[bytes, bytes] = {}
         self.errors: list[HbtableError] = []
         self._number = 0
+        self._medium: MemoryFileSystem | None = None
+        """After a death: as the next life finds it."""
 
-    def run(self, body: Callable[["Machine"], None]) -> None:
+    def run(self, body: Callable[["Machine"], None], dies_after: float | None = None) -> None:
+        """`dies_after` so many seconds, if it is still running then."""
+
+        def die(seconds: float) -> None:
+            self.runtime.sleep(seconds)
+            self._medium = self.memory.crash_clone(self.random)
+            self.runtime.crash()
+
         def main() -> None:
+            if dies_after is not None:
+                self.runtime.spawn(die, dies_after)
             options = replace(
                 small_options() if self.flushes else EmbeddedOptions(), disk=BallastOptions(self.ballast_bytes)
             )
@@ -76,11 +89,12 @@ class Machine:
                 self.cluster.client.admin.create_table(TableSchema(TABLE, families))
             body(self)
 
-        self.runtime.run(main)
+        with suppress(SimulatedCrash):
+            self.runtime.run(main)
 
     def power_loss(self, still_full: bool = False) -> "Machine":
         """The next life, where nothing fails, with plenty of room or none."""
-        survivor = self.memory.crash_clone(self.random)
+        survivor = self._medium or self.memory.crash_clone(self.random)
         self.runtime.crash()
         survivor.disk.capacity_bytes = survivor.disk.used_bytes if still_full else None
         machine = Machine(self.seed + 1, survivor.disk, self.flushes, self.ballast_bytes)

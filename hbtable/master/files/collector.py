@@ -150,14 +150,15 @@ class Collector:
         self._turn = runtime.lock()
 
     @switches
-    def collect(self, reports: Callable[[], ServerReports], out_of_space: bool = False) -> Collected:
-        """One collection, after one that is under way. When `out_of_space` nothing is kept in the trash. *Switches* for
+    def collect(self, reports: Callable[[], ServerReports], out_of_space: bool = False, rows: bool = True) -> Collected:
+        """One collection, after one that is under way. When `out_of_space` nothing is kept in the trash. Not `rows`:
+        those of no table stay, since an operation that a crash interrupted may be to go on with them. *Switches* for
         long."""
         with self._turn:
-            return self._collect(reports, out_of_space)
+            return self._collect(reports, out_of_space, rows)
 
     @switches
-    def _collect(self, reports: Callable[[], ServerReports], out_of_space: bool) -> Collected:
+    def _collect(self, reports: Callable[[], ServerReports], out_of_space: bool, rows: bool) -> Collected:
         # The order is the proof: see garbage.py.
         lengths = self._list_sstables()
         files = [ListedFile(table_of_path(path), path) for path in lengths]
@@ -174,7 +175,7 @@ class Collector:
         # After the scans and before anything is removed: rows that a later master wrote before their name row were in a
         # scan only if that began after this master's lease had run out.
         self._check_master()
-        orphans = self._remove_orphans(second)
+        orphans = self._remove_orphans(second) if rows else 0
         self._check_master()
         garbage = {path: lengths[path] for path in paths}
         # First: on a full disk this makes the room that moving may need.

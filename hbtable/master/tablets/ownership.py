@@ -10,15 +10,17 @@ second time still has records of the first stay in its log; those are below ever
 reference begins at the highest of them, and recovery never sees them twice.
 """
 
+from collections.abc import Set
 from dataclasses import replace
 
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 
 
-def assigned(record: TabletRecord, server: str) -> TabletRecord:
+def assigned(record: TabletRecord, server: str, emptied: Set[str] = frozenset()) -> TabletRecord:
+    """`emptied`: logs of dead servers that hold nothing any more."""
     # A log without incarnation is what a clean unload leaves: it only keeps the sequence, which the new one takes over.
-    logs = tuple(ref for ref in record.logs if ref.incarnation != NO_LOG)
+    logs = tuple(ref for ref in record.logs if ref.incarnation != NO_LOG and ref.incarnation not in emptied)
     if all(ref.incarnation != server for ref in logs):
         logs = (*logs, LogRef(server, first_unflushed(record)))
     return replace(record, owner=server, generation=record.generation + 1, logs=logs)

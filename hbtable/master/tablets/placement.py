@@ -12,7 +12,7 @@ No step waits longer for a server than its caller says: what takes longer is lef
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -91,6 +91,8 @@ class Placement:
         self.slow_loads = SlowLoads(runtime)
         self.in_last_room: Callable[[], bool] = _never
         """The disk is full, but for what is kept for deletes and drops (Master.watch_room)."""
+        self.emptied: Set[str] = frozenset()
+        """Logs of dead servers in which nothing is needed: FullDiskStart."""
 
     def plan(self, table: bytes, tablets: Sequence[TabletRecord], reports: ServerReports) -> list[Action]:
         """The actions for `tablets` of the table with this name, which were read before the list of servers was taken.
@@ -168,7 +170,7 @@ class Placement:
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
             self._check_not_over()
-            unowned, record = record, assigned(record, action.server)
+            unowned, record = record, assigned(record, action.server, self.emptied)
             self._catalog.replace_tablet(unowned, record)
             self.note(record, GIVEN, action.server, action.why)
         return record
