@@ -38,7 +38,7 @@ def test_hbtable_is_imported_from_the_checkout(wheel: dict[str, bytes]) -> None:
 
 
 def test_the_command_is_installed(wheel: dict[str, bytes]) -> None:
-    assert b"hbtable = hbtable.launch.cli.command:main" in wheel["hbtable-0.1.0.dist-info/entry_points.txt"]
+    assert b"hbtable = hbtable.__main__:main" in wheel["hbtable-0.1.0.dist-info/entry_points.txt"]
 
 
 def test_every_entry_point_is_there(wheel: dict[str, bytes], settings: configparser.ConfigParser) -> None:
