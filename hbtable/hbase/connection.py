@@ -154,6 +154,7 @@ class GatewayConnection:
                 limits.clock,
                 spoken.framed,
                 first,
+                limits.join,
             )
             first = b""
             try:

@@ -17,6 +17,7 @@ from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.sockets import ServedSocket
 from hbtable.thrift.binary_reader import read_strict
@@ -33,9 +34,9 @@ class ConnectionContext:
     are not sent yet."""
 
     __slots__ = (
-        "_runtime", "budget", "clock", "draining", "host", "in_flight", "leaving", "log_limiter", "message_bytes",
-        "methods", "pause", "port", "registry", "relay", "request_gate", "security", "slow", "stall_seconds", "user",
-        "wall_millis", "wires",
+        "_runtime", "budget", "clock", "draining", "host", "in_flight", "join", "leaving", "log_limiter",
+        "message_bytes", "methods", "pause", "port", "registry", "relay", "request_gate", "security", "slow",
+        "stall_seconds", "user", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +82,7 @@ class ConnectionContext:
             runtime.sleep(0)
 
         self.pause: Callable[[], None] = pause
+        self.join = Joiner(runtime)
         self.measure(interface.methods.values())
         registry.gauge("hbtable_rpc_in_flight", "Thrift calls being carried out.", lambda: float(self.in_flight))
         registry.gauge(

@@ -22,6 +22,7 @@ from hbtable.rpc.declaration import CallTimeout
 from hbtable.rpc.handshake import BEFORE, OURS, PeerVersion, agreed, answered, hello_request, read_hello_reply
 from hbtable.rpc.proof import CHALLENGE_BYTES, PROVE, ClusterKey
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.network import sockets
 from hbtable.runtime.network.sockets import Socket
 from hbtable.switches import switches
@@ -108,7 +109,8 @@ class RpcConnection:
         self._runtime = runtime
         self._socket = socket
         self._watch_seconds = options.watch_seconds
-        self._frames = Frames(self._receive, self._receive, options.frame_bytes, lambda: runtime.sleep(0))
+        pause, join = (lambda: runtime.sleep(0)), Joiner(runtime)
+        self._frames = Frames(self._receive, self._receive, options.frame_bytes, pause, join)
         self._deadline = 0.0
         self._lives: Callable[[], bool] | None = None
         self.sequence = 0

@@ -16,6 +16,7 @@ from hbtable.runtime.network.sockets import Address, Socket
 from hbtable.runtime.request_budget import RequestBudget
 from hbtable.switches import switches
 from hbtable.thrift.frames import Frames
+from hbtable.thrift.gathered import Join
 
 _UNFRAMED: Final = (b"\x80\x01\x00", COMPACT_CALL)
 """As the length of a frame each would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
@@ -51,6 +52,7 @@ class Served:
         stall_seconds: float,
         pause: Callable[[], None],
         key: ClusterKey | None = None,
+        join: Join = b"".join,
     ) -> None:
         self._socket = socket
         self._budget = budget
@@ -62,7 +64,7 @@ class Served:
         self._frame_bytes = frame_bytes
         self.cost = RequestBudget(budget)
         """Of the call that is carried out."""
-        self.frames = Frames(self._begin, self._go_on, frame_bytes, pause)
+        self.frames = Frames(self._begin, self._go_on, frame_bytes, pause, join)
         self.admission = Admission(key)
         self.peer = f"{peer[0]}:{peer[1]}"
         self.host = str(peer[0])

@@ -28,6 +28,7 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.occupancy import Occupancy
 from hbtable.runtime.network.sockets import Address, Socket
@@ -106,6 +107,7 @@ class RpcServer:
         self._options = options or RpcServerOptions()
         self._key = key
         self._listener: RpcListener | None = None
+        self._join = Joiner(runtime)
         self._peers = Occupancy[Served]()
         self._without_hello: set[str] = set()
         """Hosts whose last new connection began without one."""
@@ -138,6 +140,7 @@ class RpcServer:
             options.stall_seconds,
             lambda: self._runtime.sleep(0),
             self._key,
+            self._join,
         )
         most = options.connections if self._listener is None else min(options.connections, self._listener.capacity)
         if not self._peers.admit(served, most):

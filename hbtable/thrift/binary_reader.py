@@ -7,11 +7,12 @@ list: kind (1), count (4), elements     map: kind, kind, count (4), keys and val
 
 Two ways through the same bytes. The fast one decodes the arguments of the usual calls straight from memory and gives
 up by IndexError or struct.error whenever something is unusual or has not arrived yet. The careful one then starts at
-the arguments again, waits for bytes, knows every kind, and checks each length before memory is taken for it.
+the arguments again, waits for bytes, knows every kind, and checks each length before memory is taken for it. It is the
+only one for large messages: the fast one copies all of their bytes without giving way.
 """
 
 import struct
-from typing import Final
+from typing import Final, final
 
 from hbtable.switches import switches
 from hbtable.thrift.message import Input
@@ -54,6 +55,8 @@ _ELEMENT_BITS: Final = 7
 """Bits of the bytes that count as an element in lists that are read fast: 128 bytes."""
 _UNUSUAL_AT_ONCE: Final = 32
 """Elements that are read one by one where the first is unusual: the next ones will be, too."""
+_FAST_BYTES: Final = 1 << 20
+"""Of one stretch of fast reading. To copy 60 MB takes longer than others should wait."""
 _FAST_STRINGS_LIMIT: Final = 4096
 """More of them are read with pauses."""
 _FAST_LIST_LIMIT: Final = 32
@@ -88,6 +91,8 @@ def read_arguments(source: Input, method: CallLayout) -> list[object]:
     """Moves `source` behind the arguments. *Switches* when they have not arrived."""
     start = source.position
     try:
+        if len(source.data) > _FAST_BYTES:
+            raise IndexError
         values, source.position = _fast_arguments(source.data, start, method)
     except (IndexError, struct.error):
         source.position = start
@@ -188,7 +193,7 @@ def _bytes(source: Input) -> bytes:
     if start > len(data):
         return source.take(_U32(source.take(4), 0)[0])
     end = start + _U32(data, position)[0]
-    if end > len(data):
+    if end > len(data) or end - start > _FAST_BYTES:
         source.position = start
         return source.take(end - start)
     source.position = end
@@ -254,24 +259,45 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
         return []
     layout = element.layout
     found: list[object] = []
+    weight = 1 if layout is None else 1 + len(layout.defaults) // 4
     if layout is None or layout.fast_list is None:
-        weight = _ELEMENTS_AT_ONCE * (1 if layout is None else 1 + len(layout.defaults) // 4)
         for number in range(1, count + 1):
             found.append(read_value(source, element, depth + 1))
             if not number % _ELEMENTS_AT_ONCE:
-                source.turn(weight)
+                source.turn(_ELEMENTS_AT_ONCE * weight)
         source.turn(_LIST_ELEMENTS)
         return found
+    window = _Window(source.data, source.position)
     while len(found) < count:
         wanted = min(count - len(found), _ELEMENTS_AT_ONCE)
         start = source.position
-        some, source.position = layout.fast_list(source.data, start, wanted)
+        if window.data is not source.data:
+            window = _Window(source.data, start)
+        some, end = layout.fast_list(window.part, start - window.begin, wanted)
         found += some
+        source.position = end + window.begin
         source.turn(source.position - start >> _ELEMENT_BITS)
         if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
-            for _ in range(1 if some else min(wanted, _UNUSUAL_AT_ONCE)):
-                found.append(_struct(source, layout, depth + 1))
+            if window.part is not window.data and start > window.begin:
+                window = _Window(source.data, source.position)  # or the window
+                continue
+            careful = 1 if some else min(wanted, _UNUSUAL_AT_ONCE)
+            found += [_struct(source, layout, depth + 1) for _ in range(careful)]
+            source.turn(careful * weight)
     return found
+
+
+@final
+class _Window:
+    """The part of `data` behind `begin` that is read fast without giving way: all of it, but in large messages."""
+
+    __slots__ = ("begin", "data", "part")
+
+    def __init__(self, data: bytes, begin: int) -> None:
+        self.data = data
+        is_large = len(data) > _FAST_BYTES
+        self.begin = begin if is_large else 0
+        self.part = data[begin : begin + _FAST_BYTES] if is_large else data
 
 
 @switches

@@ -28,7 +28,7 @@ class FrameTags:
         self._number = 0
 
     @switches
-    def next(self, message: bytes, pause: Callable[[], None]) -> bytes:
+    def next(self, message: bytes | memoryview, pause: Callable[[], None]) -> bytes:
         """The tag of the next frame, which holds this message. *Switches* within large ones."""
         tag = self._begun()
         if len(message) <= _BYTES_AT_ONCE:

@@ -15,6 +15,7 @@ from hbtable.crc32 import crc32
 from hbtable.errors import Corruption
 from hbtable.switches import switches
 from hbtable.thrift.frame_tags import TAG_BYTES, TagPair
+from hbtable.thrift.gathered import Gathered, Join
 from hbtable.thrift.wire import EndOfStream
 
 MESSAGE_BYTES: Final = 64 << 20
@@ -50,25 +51,33 @@ def chunk_bytes(missing: int) -> int:
 
 
 @switches
-def whole_frame(have: bytes, limit_bytes: int, gather: Callable[[bytes, int], bytes]) -> tuple[bytes, int]:
-    """(`have` with a whole frame at its beginning, where that ends). `gather` is given what is there, and returns at
-    least so many bytes. FrameTooLarge before any memory is taken for it."""
+def whole_frame(
+    have: bytes, limit_bytes: int, gather: Callable[[bytes, int, int], tuple[bytes, bytes]], end_bytes: int = 0
+) -> tuple[bytes, bytes, bytes]:
+    """(the message, the last `end_bytes` of its frame, what is behind it) of the frame at the beginning of `have`.
+    `gather(have, count, first)` is given what is there, waits for `count` bytes at least, and parts the first ones from
+    the others. FrameTooLarge before any memory is taken for the frame."""
     if len(have) < 4:
-        have = gather(have, 4)
+        have = b"".join(gather(have, 4, 4))
     length = int.from_bytes(have[:4], "big")
     if length > limit_bytes:
         raise FrameTooLarge(have, length)
-    end = 4 + length
-    return (have if len(have) >= end else gather(have, end)), end
+    message_bytes = max(0, length - end_bytes)
+    if len(have) >= 4 + length:
+        end = 4 + message_bytes
+        return have[4:end], have[end : 4 + length] if end_bytes else b"", have[4 + length :]
+    message, behind = gather(have[4:], length, message_bytes)
+    end = length - message_bytes
+    return message, behind[:end], behind[end:]
 
 
 @final
 class Frames:
     """The frames that arrive on one connection. `begin` and `go_on` receive at most so many bytes, b"" at the end: the
     first of a frame, for which one may wait as long as it takes, and the others. `pause` lets other tasks run: a peer
-    that sends faster than we receive never makes us wait."""
+    that sends faster than we receive never makes us wait. `join` puts the pieces of large ones together."""
 
-    __slots__ = ("_begin", "_go_on", "_pause", "checked", "limit_bytes", "rest", "tags")
+    __slots__ = ("_begin", "_go_on", "_join", "_pause", "checked", "limit_bytes", "rest", "tags")
 
     def __init__(
         self,
@@ -76,10 +85,12 @@ class Frames:
         go_on: Callable[[int], bytes],
         limit_bytes: int,
         pause: Callable[[], None],
+        join: Join = b"".join,
     ) -> None:
         self._begin = begin
         self._go_on = go_on
         self._pause = pause
+        self._join = join
         self.limit_bytes = limit_bytes
         """Of a message."""
         self.checked = False
@@ -97,62 +108,79 @@ class Frames:
         if not have:
             return None
         try:
-            have, end = whole_frame(have, self.limit_bytes + TAG_BYTES, self._gather)
+            message, end, self.rest = whole_frame(have, self.limit_bytes + TAG_BYTES, self._gather, self._end_bytes())
         except FrameTooLarge as error:
             raise Corruption("a message", 0, f"{error}, more than the {self.limit_bytes} allowed") from error
         except EndOfStream:
             return None
-        self.rest = have[end:]
         if self.tags is not None:
-            return self._with_right_tag(have[4:end], self.tags)
-        if not self.checked or end == 4:
-            return have[4:end]
-        message = have[4 : end - _CHECKSUM_BYTES]
-        if end - 4 < _CHECKSUM_BYTES or self._checksum(message) != _NUMBER.unpack_from(have, end - _CHECKSUM_BYTES)[0]:
-            raise Corruption("a message", 0, f"the checksum of its {end - 4} bytes does not match")
+            self._check_tag(message, end, self.tags)
+        elif self.checked and (message or end) and end != self._checksum_of(message):  # a goodbye has none
+            raise Corruption("a message", 0, f"the checksum of its {len(message) + len(end)} bytes does not match")
         return message
+
+    def _end_bytes(self) -> int:
+        if self.tags is not None:
+            return TAG_BYTES
+        return _CHECKSUM_BYTES if self.checked else 0
 
     @switches
     def outgoing(self, frame: bytes) -> bytes:
         """A plain frame as it is to be sent now: with its tag, its checksum, or as it is."""
-        if self.tags is not None:
-            message = frame[4:]
-            tag = self.tags.sent.next(message, self._pause)
-            return b"".join((_NUMBER.pack(len(message) + TAG_BYTES), message, tag))
-        return with_checksum(frame) if self.checked else frame
+        if self.tags is None and not self.checked:
+            return frame
+        if len(frame) > LARGE_CHUNK_BYTES:
+            return self._large_outgoing(frame)
+        if self.tags is None:
+            return with_checksum(frame)
+        message = frame[4:]
+        tag = self.tags.sent.next(message, self._pause)
+        return b"".join((_NUMBER.pack(len(message) + TAG_BYTES), message, tag))
+
+    @switches
+    def _large_outgoing(self, frame: bytes) -> bytes:
+        with memoryview(frame) as whole, whole[4:] as message:
+            if self.tags is None:
+                end = self._checksum_of(message)
+            else:
+                end = self.tags.sent.next(message, self._pause)
+            pieces = [_NUMBER.pack(len(message) + len(end))]
+            for first in range(0, len(message), LARGE_CHUNK_BYTES):
+                pieces.append(bytes(message[first : first + LARGE_CHUNK_BYTES]))
+                self._pause()
+        return self._join([*pieces, end])
 
     def goodbye(self) -> bytes:
         """The frame of a goodbye, to be sent now. It has no checksum. Does not switch."""
         return GOODBYE if self.tags is None else _NUMBER.pack(TAG_BYTES) + self.tags.sent.next_empty()
 
     @switches
-    def _with_right_tag(self, data: bytes, tags: TagPair) -> bytes:
-        message, tag = data[:-TAG_BYTES], data[-TAG_BYTES:]
+    def _check_tag(self, message: bytes, tag: bytes, tags: TagPair) -> None:
         if not compare_digest(tags.received.next(message, self._pause), tag):
-            raise Corruption("a message", 0, f"the tag of its {len(data)} bytes does not match")
-        return message
+            raise Corruption("a message", 0, f"the tag of its {len(message) + len(tag)} bytes does not match")
 
     @switches
-    def _gather(self, have: bytes, count: int) -> bytes:
-        """`have` and more, `count` bytes at least. Memory grows as bytes arrive."""
-        gathered = bytearray(have)
-        next_pause = len(gathered) + LARGE_CHUNK_BYTES
-        while len(gathered) < count:
-            piece = self._go_on(chunk_bytes(count - len(gathered)))
+    def _gather(self, have: bytes, count: int, first: int) -> tuple[bytes, bytes]:
+        """The first bytes of `have` and more, and those behind them, `count` at least together. Memory grows as bytes
+        arrive."""
+        gathered = Gathered(have)
+        next_pause = gathered.size + LARGE_CHUNK_BYTES
+        while gathered.size < count:
+            piece = self._go_on(chunk_bytes(count - gathered.size))
             if not piece:
                 raise EndOfStream("the peer ended in the middle of a message")
-            gathered += piece
-            if len(gathered) >= next_pause:
-                next_pause = len(gathered) + LARGE_CHUNK_BYTES
+            gathered.add(piece)
+            if gathered.size >= next_pause:
+                next_pause = gathered.size + LARGE_CHUNK_BYTES
                 self._pause()
-        return bytes(gathered)
+        return gathered.split(first, self._join)
 
     @switches
-    def _checksum(self, message: bytes) -> int:
+    def _checksum_of(self, message: bytes | memoryview) -> bytes:
         if len(message) <= LARGE_CHUNK_BYTES:
-            return crc32(message)
+            return _NUMBER.pack(crc32(message))
         checksum, view = 0, memoryview(message)
         for first in range(0, len(message), LARGE_CHUNK_BYTES):
             checksum = crc32(view[first : first + LARGE_CHUNK_BYTES], checksum)
             self._pause()
-        return checksum
+        return _NUMBER.pack(checksum)

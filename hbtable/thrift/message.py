@@ -10,6 +10,8 @@ _READ_AT_ONCE: Final = 500
 _WRITTEN_AT_ONCE: Final = 2000
 """Elements handled between two pauses, a millisecond or two."""
 
+_LARGE_BYTES: Final = 1 << 20
+
 
 class Input(Protocol):
     """The input of a reader: `data` is contiguous, `position` is where decoding goes on. Readers index `data` directly
@@ -53,11 +55,15 @@ class MessageReader:
         self._pause = pause
         self._elements = 0
 
+    @switches
     def take(self, count: int) -> bytes:
+        """*Switches* before large ones."""
         start = self.position
         self.position = end = start + count
         if end > len(self.data):
             raise Malformed("a length points past the end")
+        if count > _LARGE_BYTES:
+            self.turn(_READ_AT_ONCE)
         return self.data[start:end]
 
     def skip(self, count: int) -> None:

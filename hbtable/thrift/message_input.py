@@ -14,6 +14,7 @@ from hbtable.errors import Overloaded
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.switches import switches
 from hbtable.thrift.frames import CHUNK_BYTES, LARGE_CHUNK_BYTES, FrameTooLarge, chunk_bytes, whole_frame
+from hbtable.thrift.gathered import Gathered, Join
 from hbtable.thrift.wire import EndOfStream, Malformed, MessageTooLarge
 
 _TAKES_AT_ONCE: Final = 1024
@@ -43,14 +44,15 @@ class MessageInput:
     """Reads messages of at most `limit_bytes` from `stream`; `first` are bytes that were
     read already.
 
-    `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message, or so much behind
-    a kilobyte a second, raises TimeoutError; between messages it may be silent for ever.
+    `pause` gives other tasks a turn, `join` puts the pieces of a large message together. A client silent for
+    `stall_seconds` in the middle of a message, or so much behind a kilobyte a second, raises TimeoutError; between
+    messages it may be silent for ever.
     """
 
     __slots__ = (
-        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_pause", "_read", "_rest", "_stall_seconds",
-        "_stream", "_takes", "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes",
-        "reservation",
+        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_join", "_pause", "_read", "_rest",
+        "_stall_seconds", "_stream", "_takes", "_turn", "begin", "data", "framed", "limit_bytes", "position",
+        "refused_bytes", "reservation",
     )  # fmt: skip
 
     @switches
@@ -64,8 +66,10 @@ class MessageInput:
         clock: Callable[[], float],
         framed: bool = False,
         first: bytes = b"",
+        join: Join = b"".join,
     ) -> None:
         self._stream = stream
+        self._join = join
         self._stall_seconds = stall_seconds
         self._pause = pause
         self._base = 0  # bytes of this message that were dropped from `data`
@@ -106,6 +110,11 @@ class MessageInput:
     def message_bytes(self) -> int:
         """Bytes of the current message decoded so far."""
         return self._base + self.position
+
+    @property
+    def elements(self) -> int:
+        """Of the lists and maps of the current message; about, for those of a few are not counted."""
+        return self._elements
 
     def settle(self) -> None:
         """A large message is decoded: from now on it waits for us and not for its client."""
@@ -156,7 +165,7 @@ class MessageInput:
         try:
             if len(rest) > SMALL_BYTES:
                 self._arrive(len(rest))
-            rest, end = whole_frame(rest, self.limit_bytes, self._gather)
+            self.data, _, self._rest = whole_frame(rest, self.limit_bytes, self._gather)
         except Overloaded:
             if not self.data:  # or _gather() has kept it
                 length = int.from_bytes(rest[:4], "big")
@@ -168,8 +177,6 @@ class MessageInput:
             raise MessageTooLarge(
                 f"a frame of {error.length} bytes is over this server's limit of {self.limit_bytes} {_WAY_OUT}"
             ) from None
-        self.data = rest[4:end]
-        self._rest = rest[end:]
         return True
 
     @switches
@@ -183,9 +190,23 @@ class MessageInput:
         if self._takes == _TAKES_AT_ONCE:  # four million elements of a byte each must not stop the server
             self._takes = 0
             self._pause()
+        if count > LARGE_CHUNK_BYTES:
+            return self._take_large(end)
         piece = self.data[self.position : end]
         self.position = end
         return piece
+
+    @switches
+    def _take_large(self, end: int) -> bytes:
+        data, start = self.data, self.position
+        self.position = end
+        if end - start == len(data):
+            return data
+        pieces = []
+        for first in range(start, end, LARGE_CHUNK_BYTES):
+            pieces.append(data[first : min(end, first + LARGE_CHUNK_BYTES)])
+            self._pause()
+        return self._join(pieces)
 
     @switches
     def skip(self, count: int) -> None:
@@ -243,12 +264,13 @@ class MessageInput:
         rest = self.data[self.position :]
         self._base += self.position
         self.position = 0
-        self.data = self._gather(rest, count)
+        self.data, _ = self._gather(rest, count)
 
     @switches
-    def _gather(self, have: bytes, count: int) -> bytes:
-        """`have` and more, at least `count` bytes. Memory grows only as bytes arrive."""
-        gathered = bytearray(have)  # a list of pieces would cost fifty times as much where each is one byte
+    def _gather(self, have: bytes, count: int, first: int | None = None) -> tuple[bytes, bytes]:
+        """The first bytes of `have` and more, all where no number is given, and those behind them; at least `count`
+        bytes together. Memory grows only as bytes arrive."""
+        gathered = Gathered(have)
         missing = count - len(have)
         stream, clock = self._stream, self._clock
         began = clock() if self._began is None else self._began
@@ -257,7 +279,7 @@ class MessageInput:
             piece = stream.recv(chunk_bytes(missing))
             if not piece:
                 raise EndOfStream("the client closed the connection in the middle of a message")
-            gathered += piece
+            gathered.add(piece)
             missing -= len(piece)
             now = clock()
             if now - began > self._stall_seconds + self._arrived / _SLOWEST_BYTES:
@@ -266,12 +288,14 @@ class MessageInput:
                 self._arrive(len(piece))
             except Overloaded:
                 # What there is says which call it was, and the rest is thrown away by whoever answers it.
-                self.data, self.refused_bytes = bytes(gathered[4 if self.framed else 0 :][:_HEAD_BYTES]), missing
+                head = gathered.beginning(4 + _HEAD_BYTES)
+                self.data = head[4:] if first == count == 4 else head  # that was the frame's length itself
+                self.refused_bytes = missing
                 raise
             began += clock() - now
         self._began = began
         stream.settimeout(None)
-        return bytes(gathered)
+        return gathered.split(gathered.size if first is None else first, self._join)
 
     @switches
     def _arrive(self, count: int) -> None:

@@ -15,6 +15,7 @@ from hbtable.model.put_batch import PutBatch
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.runtime import joining
 from hbtable.runtime.interface import Task
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.options import TabletOptions
@@ -312,7 +313,7 @@ def _few_are_many(machine: Machine) -> Iterator[None]:
         if chance.random() < 0.5:
             stack.enter_context(patch.object(apply, "_LARGE_CELL_BYTES", 0))
             stack.enter_context(patch.object(apply, "HEAVY_BYTES", 400))
-            stack.enter_context(patch.object(writing, "_JOINED_AT_ONCE_BYTES", 0))
+            stack.enter_context(patch.object(joining, "_AT_ONCE_BYTES", 0))
         yield
 
 

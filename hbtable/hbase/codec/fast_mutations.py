@@ -3,8 +3,9 @@ r"""Lists of mutations, decoded straight from memory in the shape that every Thr
     Mutation       02 0001 isDelete | 0b 0002 length column | 0b 0003 length value (absent at will) | 02 0004 log | 00
     BatchMutation  0b 0001 length row | 0f 0002 0c count Mutation... | 00
 
-Anything else, and anything that has not arrived completely, ends the list early: the careful reader takes over. A
-length that reaches beyond the end is noticed at the byte behind it.
+Anything else, and anything that has not arrived completely, ends the list early: the careful reader takes over, also
+where rows have very many mutations, between which it lets others have their turn. A length that reaches beyond the end
+is noticed at the byte behind it.
 """
 
 import struct
@@ -19,6 +20,8 @@ _ROW: Final = b"\x0b\x00\x01"
 _VALUE: Final = b"\x0b\x00\x03"
 _ONE_PUT: Final = b"\x0f\x00\x02\x0c\x00\x00\x00\x01\x02\x00\x01\x00\x0b\x00\x02"
 """A list of one mutation which is no delete, up to the length of its column."""
+_MUTATIONS_AT_ONCE: Final = 1024
+"""Of one row, or of rows together that are more than a put each."""
 _LOGGED: Final = b"\x02\x00\x04\x01\x00\x00"
 """The ends of a mutation that goes to the log, and of the batch behind it."""
 
@@ -41,6 +44,7 @@ def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], 
     last one, as fast_mutations."""
     found: list[object] = []
     here = position
+    several = 0  # mutations, of rows that are more than a put
     column = before_value = b""  # of the last put, and all from its row to the length of its value
     try:
         for _ in range(count):
@@ -69,6 +73,9 @@ def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], 
                     continue
             mark, length = _LIST(data, here)
             if mark != b"\x0f\x00\x02\x0c":
+                break
+            several += length
+            if several > _MUTATIONS_AT_ONCE:
                 break
             mutations, here = _mutations(data, here + 8, length)
             if data[here]:

@@ -27,6 +27,7 @@ from hbtable.model.mutation import (
 )
 from hbtable.model.put_batch import PutBatch, puts_in_columns, rows_of
 from hbtable.model.read import ReadSpec
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -37,7 +38,6 @@ from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
-_JOINED_AT_ONCE_BYTES: Final = 2 << 20
 _MOST_AT_ONCE: Final = 5000
 """Operations that are built without a switch: some 10 ms. Fewer: usual batches would have to wait for each other."""
 
@@ -51,7 +51,7 @@ class ReadIsOld(Exception):
 class TabletWriter:
     """Takes writes through the log into the memtables of one tablet. Hot."""
 
-    __slots__ = ("_commit_log", "_gate", "_row_locks", "_shared", "_state")
+    __slots__ = ("_commit_log", "_gate", "_join", "_row_locks", "_shared", "_state")
 
     def __init__(self, state: TabletState) -> None:
         self._state = state
@@ -59,6 +59,7 @@ class TabletWriter:
         self._shared = state.shared
         self._row_locks = state.row_locks
         self._commit_log = state.environment.log.commit
+        self._join = Joiner(state.environment.runtime)
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
@@ -272,13 +273,6 @@ class TabletWriter:
                 return built
             self._admit(mutations)  # the schema was changed, or the tablet is about to leave
             self._check_as_read(ranges_deleted)
-
-    @switches
-    def _join(self, pieces: Sequence[bytes]) -> bytes:
-        """The join of many bytes lets other threads run."""
-        if sum(map(len, pieces)) <= _JOINED_AT_ONCE_BYTES:
-            return b"".join(pieces)
-        return self._state.environment.runtime.offload("join", b"".join, pieces)
 
     @switches
     def _queue(

@@ -13,6 +13,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutati
 from hbtable.model.mutation import checksum_in_parts as checksum_of_mutation_in_parts
 from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.read import ReadSpec
+from hbtable.runtime import joining
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.writes import apply, prepared, writing
@@ -33,7 +34,7 @@ def _few_are_many(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
     if by_bytes:  # it shows when the write is built
         monkeypatch.setattr(apply, "_LARGE_CELL_BYTES", 0)
         monkeypatch.setattr(apply, "HEAVY_BYTES", 2000)
-        monkeypatch.setattr(writing, "_JOINED_AT_ONCE_BYTES", 0)
+        monkeypatch.setattr(joining, "_AT_ONCE_BYTES", 0)
     else:
         monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
 
