@@ -144,17 +144,16 @@ class GatewayConnection:
             if wire is None:
                 self._explain(spoken, first)
                 return
-            limits = self._context
             source = MessageInput(
                 self._stream,
-                limits.message_bytes,
-                limits.stall_seconds,
-                limits.pause,
-                limits.budget,
-                limits.clock,
+                self._context.message_bytes,
+                self._context.stall_seconds,
+                self._context.pause,
+                self._context.budget,
+                self._context.clock,
                 spoken.framed,
                 first,
-                limits.join,
+                self._context.join,
             )
             first = b""
             try:
@@ -164,7 +163,7 @@ class GatewayConnection:
                 work_for(self._cost)
                 is_known = proves_by_request or self.user is not None
                 encrypted = encrypted or self.relayed  # on this machine, by the gateway that asked its client
-                self._serve(source, wire, limits.security.refusal(encrypted, is_known, unusable))
+                self._serve(source, wire, self._context.security.refusal(encrypted, is_known, unusable))
             finally:
                 source.release()
         except TimeoutError:
@@ -278,7 +277,7 @@ class GatewayConnection:
                     self._remember(method, values, outcome, (started, decoded, handled, ended), source, size)
                 if method.look_ahead is not None and outcome == "ok":
                     ahead.make(method, sequence, values, reply, size)
-                values = _NOTHING  # an idle client must not cost what its last request did
+                values = source.freed(values)  # an idle client must not cost what its last request did
                 self.idle_since, self.answered, self.busy, self.sending = ended, True, False, False
                 cost.clear()
                 context.in_flight -= 1

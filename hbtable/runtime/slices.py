@@ -1,5 +1,6 @@
 """Goes through many things, and lets other tasks run every few milliseconds."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from typing import Any, Final, TypeVar
@@ -12,6 +13,8 @@ T = TypeVar("T")
 _SLICE_SECONDS: Final = 0.004
 FREED_AT_ONCE: Final = 4096
 _SORTED_AT_ONCE: Final = 2048
+_REFERENCES_ALONE: Final = 3
+"""That of the holder, ours, and that of the look."""
 
 
 @switches
@@ -57,3 +60,39 @@ def let_go(things: Sequence[object], pause: Callable[[], object]) -> None:
         while len(things) > FREED_AT_ONCE:
             del things[-FREED_AT_ONCE:]
             pause()
+
+
+@switches
+def let_go_inside(things: Sequence[object], pause: Callable[[], object]) -> None:
+    """*Switches.* As let_go(), of all lists and dictionaries in there, at any depth, that nobody else has: of a request
+    of very many structs, which hold lists in their turn. Whatever somebody kept stays as it is, with all it holds."""
+    _emptied(things, pause, FREED_AT_ONCE)
+
+
+@switches
+def _emptied(holder: Sequence[object], pause: Callable[[], object], left: int) -> int:
+    """The number of things that may be freed, or looked at, before the next pause; `left` before."""
+    for place in range(len(holder)):
+        one = holder[place]
+        if not isinstance(one, list | tuple | dict) or sys.getrefcount(one) > _REFERENCES_ALONE:
+            continue
+        left -= 1
+        if isinstance(one, dict):
+            while one:
+                one.popitem()
+                left = _paused(left - 1, pause)
+            continue
+        left = _emptied(one, pause, left)
+        while isinstance(one, list) and one:
+            left = _paused(left - len(one[-FREED_AT_ONCE:]), pause)
+            del one[-FREED_AT_ONCE:]
+        left = _paused(left, pause)
+    return left
+
+
+@switches
+def _paused(left: int, pause: Callable[[], object]) -> int:
+    if left > 0:
+        return left
+    pause()
+    return FREED_AT_ONCE

@@ -12,6 +12,7 @@ from typing import Final, Protocol, final
 
 from hbtable.errors import Overloaded
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
+from hbtable.runtime.slices import let_go_inside
 from hbtable.switches import switches
 from hbtable.thrift.frames import CHUNK_BYTES, LARGE_CHUNK_BYTES, FrameTooLarge, chunk_bytes, whole_frame
 from hbtable.thrift.gathered import Gathered, Join
@@ -19,6 +20,8 @@ from hbtable.thrift.wire import EndOfStream, Malformed, MessageTooLarge
 
 _TAKES_AT_ONCE: Final = 1024
 _ELEMENTS_AT_ONCE: Final = 1024
+_WIDE_ELEMENTS: Final = 20_000
+_NOTHING: Final[list[object]] = []
 _TURN: Final = 64
 """Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
 _ELEMENT_BYTES: Final = 100
@@ -111,10 +114,12 @@ class MessageInput:
         """Bytes of the current message decoded so far."""
         return self._base + self.position
 
-    @property
-    def elements(self) -> int:
-        """Of the lists and maps of the current message; about, for those of a few are not counted."""
-        return self._elements
+    @switches
+    def freed(self, values: list[object]) -> list[object]:
+        """Frees what the current message was decoded to: very many elements in parts. Returns an empty list."""
+        if self._elements > _WIDE_ELEMENTS:
+            let_go_inside(values, self._pause)
+        return _NOTHING
 
     def settle(self) -> None:
         """A large message is decoded: from now on it waits for us and not for its client."""

@@ -8,10 +8,10 @@ import pytest
 
 from hbtable.errors import NoSuchFamily
 from hbtable.hbase.calls.writes import WriteCalls
-from hbtable.hbase.codec.thrift2_structs import TColumnValue, TDelete, TPut
+from hbtable.hbase.codec.thrift2_structs import TColumn, TColumnValue, TDelete, TGet, TPut
 from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.model.mutation import RowMutation
-from hbtable.runtime.slices import FREED_AT_ONCE
+from hbtable.runtime.slices import FREED_AT_ONCE, let_go_inside
 
 MANY = 3 * FREED_AT_ONCE
 
@@ -87,3 +87,23 @@ def test_the_rows_of_one_call(method: str, refused: bool) -> None:
     _carried_out(table, getattr(calls, method), b"t", rows)
     assert len(table.sizes) >= MANY
     assert len(rows) <= FREED_AT_ONCE
+
+
+@pytest.mark.parametrize("inner", [1, 50, MANY])
+def test_what_a_request_holds_at_any_depth(inner: int) -> None:
+    pauses: list[None] = []
+    kept_columns: list[TColumn] = [TColumn(b"f")] * MANY
+    kept = TGet(b"row", [TColumn(b"f", b"q")] * 3)
+    columns = [[TColumn(b"f", b"%d" % number) for number in range(inner)] for _ in range(MANY // inner)]
+    values: list[Any] = [
+        b"t",
+        [TDelete(b"row", columns.pop()) for _ in range(len(columns))],
+        {b"%d" % number: b"" for number in range(MANY)},
+        [TGet(b"row", kept_columns), kept],
+    ]
+    inside = values[1][0].columns
+    let_go_inside(values, lambda: pauses.append(None))
+    assert values == [b"t", [], {}, []]
+    assert len(pauses) >= 3
+    assert len(inside) == inner  # somebody has it: this test
+    assert (len(kept_columns), kept) == (MANY, TGet(b"row", [TColumn(b"f", b"q")] * 3))
