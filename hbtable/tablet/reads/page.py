@@ -17,6 +17,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.ranges import successor
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest, bytes_of
 from hbtable.model.values import shown
+from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 from hbtable.tablet.reads.long_rows import OBJECT_BYTES, row_too_large
 from hbtable.tablet.reads.resuming import Resumption
@@ -72,6 +73,7 @@ class PageBuilder:
         "_max_bytes",
         "_max_rows",
         "_max_versions",
+        "_pause",
         "_piece",
         "_piece_bytes",
         "_reached",
@@ -90,10 +92,15 @@ class PageBuilder:
     )
 
     def __init__(
-        self, request: ScanRequest, row_filter: RowFilter | None, hold: Callable[[int], None] = lambda _: None
+        self,
+        request: ScanRequest,
+        row_filter: RowFilter | None,
+        hold: Callable[[int], None] = lambda _: None,
+        pause: Callable[[], None] = lambda: None,
     ) -> None:
-        """`hold` hears of the memory that long rows take."""
+        """`hold` hears of the memory that long rows take, `pause` lets others run."""
         self._hold = hold
+        self._pause = pause
         self.rows: list[Row] = []
         self.bytes_used = 0
         self.scanned = 0
@@ -293,9 +300,11 @@ class PageBuilder:
             versions += resumed.versions
         return ScanPosition(row, done, state, column, timestamp, versions)
 
+    @switches
     def _refuse(self, long_row: _LongRow) -> bool:
         """Ends the page before a row that is too large to be given whole; the next page has nothing else. LimitExceeded
-        when no row comes before it."""
+        when no row comes before it. *Switches* while it frees what was read of it."""
+        let_go(long_row.cells, self._pause)
         if not self.rows or long_row.is_given:
             raise row_too_large(long_row.row, self._row_bytes)
         self.scanned -= 1

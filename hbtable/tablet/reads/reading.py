@@ -153,7 +153,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     pacer = Pacer(runtime, options.slice_seconds, cost=cost)
     try:
         row_filter = _filter_of_scan(state, request, pacer) if spec.filter is not None else None
-        page = PageBuilder(request, row_filter, cost.budget.hold)
+        page = PageBuilder(request, row_filter, cost.budget.hold, pacer.pause)
         if page.is_finished():
             return page.page(True)
         cost.place = page.place

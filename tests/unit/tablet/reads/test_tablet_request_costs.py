@@ -16,6 +16,7 @@ from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.request_budget import RequestBudget, RequestCost, work_for
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads.cost_limit import CostLimit
+from hbtable.tablet.reads.page import PageBuilder
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, put
 
@@ -299,3 +300,12 @@ def test_a_column_that_is_appended_to_many_times_is_not_copied_as_often(bench: B
         assert [len(value) for _, _, value in cells] == [(5 << 20) + 1] * 2
 
     bench.run(main)
+
+
+def test_what_was_read_of_a_row_that_is_too_large_is_freed_in_parts() -> None:
+    pauses: list[None] = []
+    page = PageBuilder(ScanRequest(spec=ReadSpec(max_bytes=1 << 20)), None, pause=lambda: pauses.append(None))
+    cells = [(b"f:%07d" % number, 1, b"v") for number in range(30_000)]
+    with pytest.raises(LimitExceeded, match="answer_bytes"):
+        page.part(b"row", cells, False)
+    assert len(pauses) >= 4
