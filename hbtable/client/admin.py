@@ -175,7 +175,7 @@ class Admin(MasterService):
     def flush(self, name: bytes, tablet_id: int = 0) -> None:
         """A minor compaction of every tablet, or of one: what was written before the call is in SSTables on return.
         TableNotFound, TableNotEnabled, InvalidRequest when the table has no such tablet."""
-        rows = self._rows_of(name, tablet_id)
+        rows = self.rows_of(name, tablet_id)
         if not self._on_every_tablet(name, lambda admin, record: admin.flush(record.tablet_id), rows):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
 
@@ -193,7 +193,7 @@ class Admin(MasterService):
 
     @switches
     def _compact(self, name: bytes, tablet_id: int, major: bool, family: bytes) -> None:
-        rows = self._rows_of(name, tablet_id)
+        rows = self.rows_of(name, tablet_id)
         self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, major, family), rows)
 
     @switches
@@ -214,7 +214,7 @@ class Admin(MasterService):
         def split(admin: TabletAdmin, record: TabletRecord) -> None:
             done.append(admin.split(record.tablet_id, row))
 
-        rows = self._rows_of(name, tablet_id)
+        rows = self.rows_of(name, tablet_id)
         if rows is None and row is not None:
             rows = RowRange(row, row + b"\x00")
         if not self._on_every_tablet(name, split, rows):
@@ -245,8 +245,9 @@ class Admin(MasterService):
         return summed(found)
 
     @switches
-    def _rows_of(self, name: bytes, tablet_id: int) -> RowRange | None:
-        """The rows of one tablet; None: of all of them. Should it split meanwhile, both children are meant."""
+    def rows_of(self, name: bytes, tablet_id: int) -> RowRange | None:
+        """The rows of one tablet; None: of all of them. Should it split meanwhile, both children are meant.
+        InvalidRequest when the table has no such tablet."""
         if not tablet_id:
             return None
         for tablet in self.tablets(name):

