@@ -19,7 +19,7 @@ from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.missing import MissingField
-from hbtable.hbase.codec.sniffing import DetectedProtocol
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
 from hbtable.hbase.codec.wires import Wire, head_of_refused
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.opening import open_stream
@@ -28,8 +28,8 @@ from hbtable.hbase.relays.direct_answers import DirectStream
 from hbtable.hbase.relays.direct_calls import DirectCalls, PassOn
 from hbtable.hbase.relays.relay import RELAYED, Ask, bid_farewell
 from hbtable.hbase.sending import send_large
-from hbtable.hbase.transports.discarding import discard
-from hbtable.hbase.wrong_protocols import explanation, reason, unknown_method
+from hbtable.hbase.transports.discarding import answer_apart, discard
+from hbtable.hbase.wrong_protocols import NO_ENCRYPTION, explanation, reason, unknown_method
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.runtime.request_budget import RequestBudget, work_for
 from hbtable.switches import switches
@@ -402,6 +402,6 @@ class GatewayConnection:
     def _explain(self, spoken: DetectedProtocol, first: bytes) -> None:
         what = reason(spoken.protocol, first)
         self._warn("closed the connection of %s, which speaks %s: %s", self.client, spoken.protocol.value, what)
-        self._stream.settimeout(self._context.stall_seconds)
-        self._stream.sendall(explanation(spoken, first))
+        begins = NO_ENCRYPTION if spoken.protocol is Protocol.POSTGRESQL else b""
+        answer_apart(self._stream, begins, explanation(spoken, first), self._context)
         discard(self._stream, self._context)

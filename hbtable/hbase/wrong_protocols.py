@@ -16,6 +16,8 @@ _U32: Final = struct.Struct(">I").pack
 _HANDSHAKE_FAILURE: Final = b"\x15\x03\x01\x00\x02\x02\x28"
 """TLS's alert of that name: fatal, and the one that clients do not take for a damaged connection."""
 _SASL_ERROR: Final = b"\x04"
+NO_ENCRYPTION: Final = b"N"
+"""Of PostgreSQL, to whoever asks for TLS or GSSAPI; the rest of the answer is for what it sends then."""
 _EXCEPTION: Final = 3
 _PROTOCOL_ERROR: Final = 7
 _HEAD: Final = re.compile(rb'\s*\[\s*1\s*,\s*"([^"\\]{0,200})"\s*,\s*\d\s*,\s*(-?\d{1,10})')
@@ -133,7 +135,7 @@ def _postgresql(said: str, first: bytes, framed: bool) -> bytes:
         code + text.encode() + b"\0" for code, text in ((b"S", "FATAL"), (b"V", "FATAL"), (b"C", "08P01"), (b"M", said))
     )
     answer = b"E" + _U32(len(fields) + 5) + fields + b"\0"
-    return answer if first[4:5] == b"\0" else b"N" + answer
+    return answer if first[4:5] == b"\0" else NO_ENCRYPTION + answer
 
 
 def _unknown(said: str, first: bytes, framed: bool) -> bytes:

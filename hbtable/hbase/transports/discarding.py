@@ -22,3 +22,15 @@ def discard(stream: Stream, context: ConnectionContext) -> None:
             context.pause()
     except OSError:
         return
+
+
+@switches
+def answer_apart(stream: Stream, first: bytes, answer: bytes, context: ConnectionContext) -> None:
+    """Sends the answer; where it begins with `first`, the rest once the client has said more: libpq looks for it in
+    what comes after that."""
+    stream.settimeout(context.stall_seconds)
+    if first and answer.startswith(first):
+        stream.sendall(first)
+        stream.recv(65536)
+        answer = answer[len(first) :]
+    stream.sendall(answer)

@@ -208,6 +208,18 @@ def test_a_postgresql_client_gets_an_error(gateway: Any, said: bytes) -> None:
     assert fields[b"M"].startswith(b"this is no PostgreSQL but hbtable")
 
 
+@pytest.mark.parametrize("asks", [ASKS_FOR_TLS, ASKS_FOR_GSSAPI])
+def test_a_postgresql_client_that_asks_for_encryption_reads_the_error_after_it_asked_without(
+    gateway: Any, asks: bytes
+) -> None:
+    """libpq, by default, waits for bytes that come after its second message."""
+    before: list[bytes] = []
+    stream = FakeStream((asks, lambda: before.append(stream.sent), STARTUP))
+    GatewayConnection(stream, "client:1", gateway.context).serve()
+    assert before == [b"N"]
+    assert stream.sent[1:2] == b"E"
+
+
 WAITING = {
     "PostgreSQL 2": b"\0\0\x01\x28\0\2\0\0" + bytes(288),
     "SOCKS 5": b"\x05\x01\0",
