@@ -13,8 +13,6 @@ T = TypeVar("T")
 _SLICE_SECONDS: Final = 0.004
 FREED_AT_ONCE: Final = 4096
 _SORTED_AT_ONCE: Final = 2048
-_REFERENCES_ALONE: Final = 3
-"""That of the holder, ours, and that of the look."""
 
 
 @switches
@@ -62,6 +60,15 @@ def let_go(things: Sequence[object], pause: Callable[[], object]) -> None:
             pause()
 
 
+def _references(holder: Sequence[object], place: int) -> int:
+    """The references to what the holder has there, as a look at it counts them."""
+    return sys.getrefcount(holder[place])
+
+
+_REFERENCES_ALONE: Final = _references([[]], 0)
+"""The number where nobody else has it: a look counts itself in some versions of Python, and in others it does not."""
+
+
 @switches
 def let_go_inside(things: Sequence[object], pause: Callable[[], object]) -> None:
     """*Switches.* As let_go(), of all lists and dictionaries in there, at any depth, that nobody else has: of a request
@@ -73,8 +80,10 @@ def let_go_inside(things: Sequence[object], pause: Callable[[], object]) -> None
 def _emptied(holder: Sequence[object], pause: Callable[[], object], left: int) -> int:
     """The number of things that may be freed, or looked at, before the next pause; `left` before."""
     for place in range(len(holder)):
+        if _references(holder, place) > _REFERENCES_ALONE:
+            continue
         one = holder[place]
-        if not isinstance(one, list | tuple | dict) or sys.getrefcount(one) > _REFERENCES_ALONE:
+        if not isinstance(one, list | tuple | dict):
             continue
         left -= 1
         if isinstance(one, dict):

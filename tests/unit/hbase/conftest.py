@@ -76,6 +76,9 @@ class FakeRuntime:
     def lock(self) -> FakeLock:
         return FakeLock()
 
+    def offload(self, kind: str, function: Callable[..., Any], *arguments: object) -> Any:
+        return function(*arguments)
+
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> FakeTask:
         function(*arguments)
         return FakeTask()
