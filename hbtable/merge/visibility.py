@@ -5,7 +5,7 @@ must not be older than its own or its family's time to live, must lie in the ask
 versions. Only a cell that passes all the rest uses up a version. Markers mask whatever time range is asked for.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known, family_name
 from hbtable.merge.markers import Markers
@@ -122,6 +122,21 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
         take_part(row, cells, True)
     elif cells:
         yield row, cells
+
+
+def only_cell(lists: Iterable[Sequence[Pair]], row: bytes, known: KnownColumns) -> Cell | None:
+    """The cell of a row of a single pair, in a tuple with one list, where nothing is to be decided: a put that does not
+    expire, of a column that rows() has met. For reads without bounds of time. None: rows() has to tell. Hot."""
+    if type(lists) is not tuple or len(lists[0]) != 1:
+        return None
+    key, value = lists[0][0]
+    found = known.get(key[len(row) + 2 : -18])
+    if found is None or key[-10] != PUT or key[-1] or b"\x00" in row:
+        return None
+    _, name, versions, ttl, _ = found
+    if not versions or ttl:
+        return None
+    return name, INVERT - int.from_bytes(key[-18:-10], "big"), value
 
 
 def _kept(rule: FamilyRules, max_versions: int) -> int:

@@ -20,7 +20,7 @@ from hbtable.filters.expression import Expression
 from hbtable.filters.grammar import parse
 from hbtable.merge.family_times import within_times
 from hbtable.merge.raw import raw_rows
-from hbtable.merge.visibility import TakePart
+from hbtable.merge.visibility import TakePart, only_cell
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
@@ -268,12 +268,15 @@ def _cells(
     """`sieve` makes the filter that they pass. `seen` gets the pairs that the cells were chosen from. LimitExceeded
     where they count more than `most_bytes`, but only of a row in parts, or cost too much. `paced` is of the whole read,
     if it may be long. `waits`: for memory; Overloaded at once otherwise."""
-    now = state.shared.wall.millis()
     while True:
         try:
-            lists: Iterable[Iterable[Pair]] | None = snapshot.row(row, spec.cache_blocks)
+            lists: Iterable[Sequence[Pair]] | None = snapshot.row(row, spec.cache_blocks)
             if lists is None:
                 return []
+            is_plain = sieve is None and seen is None and not selection.timed
+            if is_plain and (cell := only_cell(lists, row, selection.known)) is not None:
+                return [cell]
+            now = state.shared.wall.millis()
             if seen is not None:
                 seen[:] = chain.from_iterable(lists)
                 lists = (seen,)
@@ -289,17 +292,9 @@ def _cells(
                 take_part = long_row.take
                 lists = pacer.paused(lists)  # of what is deleted no part comes
             for _, cells in visible_rows(
-                lists,
-                selection.rules,
-                selection.columns,
-                selection.min_timestamp,
-                selection.max_timestamp,
-                selection.max_versions,
-                now,
-                state.tally,
-                take_part,
-                selection.known,
-            ):
+                lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,
+                selection.max_versions, now, state.tally, take_part, selection.known,
+            ):  # fmt: skip
                 if sieve is None:
                     return cells
                 row_filter = row_filter or sieve()

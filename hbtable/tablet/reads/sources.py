@@ -106,7 +106,7 @@ class ReadSnapshot:
         return self._portions.take(pairs, most)
 
     @switches
-    def row(self, row: bytes, cache_blocks: bool) -> Iterable[Iterable[Pair]] | None:
+    def row(self, row: bytes, cache_blocks: bool) -> Iterable[Sequence[Pair]] | None:
         """The pairs of one row that matter, in lists, a tuple where there is but one; None when there are no pairs for
         sure. May switch. Hot."""
         prefix = row_prefix(row)

@@ -4,7 +4,7 @@ import pytest
 
 from hbtable.encoding.cell_key import FLAG_TTL, cell_key
 from hbtable.merge.rules import FamilyRules, rules_of
-from hbtable.merge.visibility import rows
+from hbtable.merge.visibility import KnownColumns, only_cell, rows
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -102,3 +102,28 @@ def test_rules_of_turns_seconds_into_milliseconds_and_forever_into_none():
     rules = rules_of(schema)
     assert (rules[b"f"].max_versions, rules[b"f"].ttl_millis) == (3, 0)
     assert (rules[b"g"].max_versions, rules[b"g"].min_versions, rules[b"g"].ttl_millis) == (1, 2, 60_000)
+
+
+@pytest.mark.parametrize("max_versions", [0, 1])
+@pytest.mark.parametrize(
+    ("pairs", "is_told"),
+    [
+        ([put(b"q", 5, b"v")], True),
+        ([put(b"", 5, b"v")], True),
+        ([put(b"q", 5, b"v", row=b"r\x00s")], False),
+        ([put(b"q", 5, b"v", ttl=10)], False),
+        ([marker(DELETE_COLUMN, b"q", 5)], False),
+        ([put(b"q", 5, b"v"), put(b"q", 6, b"w")], False),
+    ],
+)
+@pytest.mark.parametrize("rule", [FamilyRules(3), FamilyRules(3, ttl_millis=10)], ids=["no age", "an age"])
+def test_the_only_cell_of_a_row_is_told_as_by_the_general_way_or_not_at_all(pairs, is_told, rule, max_versions):
+    row, known, lists = (b"r\x00s" if b"s" in pairs[0][0] else b"r"), KnownColumns(), (sorted(pairs),)
+    assert only_cell(lists, row, known) is None, "of a column that no read has met"
+    for now in (0, 100):
+        found = list(rows(lists, {b"f": rule}, None, 0, MAX_TIMESTAMP, max_versions, now, known=known))
+        cell = only_cell(lists, row, known)
+        assert (cell is not None) == (is_told and max_versions > 0 and not rule.ttl_millis)
+        if cell is not None:
+            assert [(row, [cell])] == found
+    assert only_cell(iter(lists), row, known) is None, "of a row that may go on"
