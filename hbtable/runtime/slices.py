@@ -80,12 +80,14 @@ def let_go_inside(things: Sequence[object], pause: Callable[[], object]) -> None
 def _emptied(holder: Sequence[object], pause: Callable[[], object], left: int) -> int:
     """The number of things that may be freed, or looked at, before the next pause; `left` before."""
     for place in range(len(holder)):
+        left -= 1
+        if left <= 0:
+            left = _paused(left, pause)
         if _references(holder, place) > _REFERENCES_ALONE:
             continue
         one = holder[place]
         if not isinstance(one, list | tuple | dict):
             continue
-        left -= 1
         if isinstance(one, dict):
             while one:
                 one.popitem()

@@ -107,3 +107,20 @@ def test_what_a_request_holds_at_any_depth(inner: int) -> None:
     assert len(pauses) >= 3
     assert len(inside) == inner  # somebody has it: this test
     assert (len(kept_columns), kept) == (MANY, TGet(b"row", [TColumn(b"f", b"q")] * 3))
+
+
+def test_a_request_of_one_long_list_is_not_looked_through_in_one_stretch() -> None:
+    looked: list[int] = []
+
+    class Looked(list[Any]):
+        """Notes how many of its elements were looked at between two pauses."""
+
+        def __getitem__(self, place: Any) -> Any:
+            if isinstance(place, int):
+                looked[-1] += 1
+            return super().__getitem__(place)
+
+    looked.append(0)
+    let_go_inside(Looked([b"row"] * (10 * FREED_AT_ONCE)), lambda: looked.append(0))
+    assert sum(looked) >= 10 * FREED_AT_ONCE
+    assert max(looked) <= 2 * FREED_AT_ONCE
