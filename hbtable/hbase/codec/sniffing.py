@@ -18,6 +18,8 @@ from typing import Final, NamedTuple
 
 from hbtable.thrift.wire import LONGEST_NAME_BYTES
 
+NEEDED_BYTES: Final = 8
+"""With so many bytes sniff() always knows."""
 _METHODS: Final = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"TRAC", b"DELE", b"PATC", b"CONN", b"PRI ")
 _REDIS: Final = (b"PING", b"ECHO", b"AUTH", b"INFO")
 _LONGEST_NAME: Final = 64
@@ -53,7 +55,7 @@ class DetectedProtocol(NamedTuple):
 
 
 def sniff(first: bytes) -> DetectedProtocol | None:
-    """None: more bytes are needed, eight at most."""
+    """None: more bytes are needed, NEEDED_BYTES at most."""
     if not first:
         return None
     byte = first[0]

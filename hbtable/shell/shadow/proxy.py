@@ -4,7 +4,7 @@ import socket
 import threading
 from typing import Final, final
 
-from hbtable.hbase.codec.sniffing import sniff
+from hbtable.hbase.codec.sniffing import NEEDED_BYTES, sniff
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.errors import CannotConnect
 from hbtable.shell.shadow.calls import Cells, Kind, touch_of
@@ -29,7 +29,6 @@ _BACKLOG: Final = 512
 _CONNECT_SECONDS: Final = 10.0
 _CONNECT_SECONDARY_SECONDS: Final = 2.0
 _ACCEPT_AGAIN_SECONDS: Final = 0.1
-_FIRST_BYTES: Final = 5
 
 
 @final
@@ -266,7 +265,7 @@ def _spoken(client: socket.socket) -> Pair | None:
     """Looks at the first bytes, and leaves them."""
     seen = 0
     while True:
-        first = client.recv(_FIRST_BYTES, socket.MSG_PEEK | (socket.MSG_WAITALL if seen else 0))
+        first = client.recv(NEEDED_BYTES, socket.MSG_PEEK | (socket.MSG_WAITALL if seen else 0))
         if not first:
             return None
         spoken = sniff(first)
