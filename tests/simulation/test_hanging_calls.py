@@ -208,9 +208,11 @@ MET = {
     "files_in_flight": [garbage_is_collected],
     "compact": [children_are_merged],
     "split": [],
+    "flush": [],
 }  # fmt: skip
 """The calls of a master to tablet servers, each with what it must be seen to be made for. `tablets` and `split` are the
-normalizer's, which works beside the cycle, and finds nothing to do in tables that are so young."""
+normalizer's, which works beside the cycle, and finds nothing to do in tables that are so young. `flush` is made in the
+start of one machine whose disk is full, of which the master and its one server are a single process."""
 
 BOUNDS = {
     a_table_is_altered: 35.0,

@@ -41,10 +41,11 @@ def shares_of_a_new_server(machine, tablets, tables):
 @pytest.mark.slow
 @pytest.mark.parametrize("tables", [1, 50])
 def test_a_new_server_has_its_share_without_a_look_at_all_tablets_for_each(machine, tables):
-    """1,000 tablets took 265 rows of METADATA for each that moved, and 9 questions to servers."""
+    """1,000 tablets took 265 rows of METADATA for each that moved, and 9 questions to servers. One look at all rows is
+    that for tablets that would change places for their load."""
     few, many = (shares_of_a_new_server(machine, tablets, tables) for tablets in (200, 800))
     for cost in (few, many):
-        assert cost["rows"] < 25
+        assert cost["rows"] < 30
         assert cost["served_changes"] < 3.5
     assert many["rows"] <= 1.1 * few["rows"]
 

@@ -56,6 +56,7 @@ SHOWN: Final = {
     ("docs/library.md", "with hbtable.connect"): "tests/integration/test_connect.py",
     ("docs/manual/durability.md", "put "): "is a picture",
     ("docs/manual/migration.md", "hbtable copy --from"): "compat-tests/test_copy.py",
+    ("docs/manual/migration.md", "hbtable shadow --primary thrift://hbase-host"): "compat-tests/test_shadow.py",
     ("docs/manual/production.md", "useradd"): "needs root, and changes the machine",
     ("docs/manual/production.md", "# /etc/hbtable"): "is the file that the page's own run has in its folder",
     ("docs/manual/production.md", "# /etc/systemd"): "needs systemd, which containers have not",

@@ -77,7 +77,7 @@ position = st.builds(ScanPosition, raw, count, raw, raw, count, count)
 row_range = st.builds(RowRange, raw, raw)
 scan_request = st.builds(ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position)
 scan_page = st.builds(
-    ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count, nothing
+    ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count, nothing, nothing
 )
 # Groups are named after families, whose bytes need not be UTF-8.
 names = st.binary(max_size=8).map(lambda value: value.decode("utf-8", "surrogateescape"))
