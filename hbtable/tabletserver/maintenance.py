@@ -158,7 +158,8 @@ class Maintenance:
         """Plans once, starts the work that has a place, and returns what it started. *Switches* among many tablets."""
         for gone in [tablet_id for tablet_id in self._noted if tablet_id not in self._tablets]:
             del self._noted[gone]
-            self._resting.pop(gone, None)
+        for gone in [tablet_id for tablet_id in self._resting if tablet_id not in self._tablets]:
+            del self._resting[gone]  # some are not noted any more
         facts = []
         for number, (tablet_id, tablet) in enumerate(list(self._tablets.items()), 1):
             if self._tablets.get(tablet_id) is tablet:
@@ -239,13 +240,13 @@ class Maintenance:
         minute = (int(self._runtime.clock_seconds()) + 7 * tablet_id) // _LOOK_SECONDS
         full_disk = bool(self._shared.out_of_space)
         stamp = tablet.stamp_at_rest()
-        if stamp is None:
-            return self._found(tablet, minute, full_disk)
         resting = self._resting.get(tablet_id)
-        if resting is None or resting[:4] != (tablet, minute, full_disk, stamp):
+        if stamp is None or resting is None or resting[:4] != (tablet, minute, full_disk, stamp):
+            # Its version has the memtable that is written to from now on, and files that a compaction may remove.
+            self._resting.pop(tablet_id, None)
             facts = self._found(tablet, minute, full_disk)
             has_work = facts.too_large or facts.compaction or facts.aged or facts.deleted or tablet.needs_old_logs
-            if has_work or facts.memtable_bytes:
+            if stamp is None or has_work or facts.memtable_bytes:
                 return facts  # what was tried in vain, say, may look different the next time
             resting = self._resting[tablet_id] = _Resting(tablet, minute, full_disk, stamp, facts)
         return resting.facts
