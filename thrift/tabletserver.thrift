@@ -155,8 +155,8 @@ struct ServedTablet {
   2: required i64 tabletId,
   3: required i64 schemaVersion,
   4: required i64 sstableBytes,
-  5: optional i64 reads = 0,
-  6: optional i64 writes = 0
+  5: optional i64 reads = -1,
+  6: optional i64 writes = -1
 }
 
 /** `whole`: of everything that is served, so what is not named is not. `number`: of the last change. */

@@ -64,7 +64,7 @@ class Routes:
 
     def addresses(self) -> list[Address]:
         """Those of all servers that are known, ascending."""
-        return sorted({owner for known in self._tables.values() for owner in known.owners if owner is not None})
+        return sorted({owner for known in list(self._tables.values()) for owner in known.owners if owner is not None})
 
     def avoid(self, owner: Address) -> None:
         """The server could not be reached: the next calls go around it."""

@@ -33,9 +33,9 @@ class ServedTablet(NamedTuple):
     tablet_id: int
     schema_version: int
     sstable_bytes: int
-    reads: int = 0
-    """Since its server opened it. Older releases do not say."""
-    writes: int = 0
+    reads: int = -1
+    """Since its server opened it. -1: the server is of a release that does not say."""
+    writes: int = -1
 
 
 class ServedChanges(NamedTuple):

@@ -98,7 +98,7 @@ class ReportCollector:
                 loads[name] = _load(living[name], known[name], name in struggling)
         oldest = {name: dict(known[name].oldest_schemas) for name in loads}
         self._loads.keep_only((one.tablet_ids for one in known.values()), self._runtime.clock_seconds())
-        return ServerReports(loads, frozenset(names).difference(loads), oldest, starting, self._loads.loads)
+        return ServerReports(loads, frozenset(names).difference(loads), oldest, starting, self._loads.measured(names))
 
 
 def _load(file: ServerFile, known: KnownTablets, struggling: bool) -> ServerLoad:

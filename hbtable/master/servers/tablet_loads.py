@@ -4,7 +4,7 @@ A server counts from when it opened the tablet, and tells it with everything els
 What a tablet was on one server it is taken to be on the next one, until that has counted for a while.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, final
 
 from hbtable.master.tablets.server_load import TabletLoad
@@ -32,11 +32,17 @@ class TabletLoads:
         self.loads: dict[int, TabletLoad] = {}
         """By tablet."""
         self._counts: dict[int, _Count] = {}
+        self._silent: set[str] = set()
+        """Servers of releases that do not count."""
         self._forgot_at = 0.0
 
     def saw(self, server: str, tablets: Iterable[ServedTablet], now: float) -> None:
         """Takes the counts that the server told at this time."""
         for one in tablets:
+            if one.reads < 0:
+                self._silent.add(server)
+                continue
+            self._silent.discard(server)
             reads, writes, _ = before = self.loads.get(one.tablet_id, TabletLoad(0.0, 0.0, 0))
             last, count = self._counts.get(one.tablet_id), _Count(server, now, one.reads, one.writes)
             if last is None or last.server != server or one.reads < last.reads or one.writes < last.writes:
@@ -48,6 +54,11 @@ class TabletLoads:
                 if before.reads or before.writes:
                     reads, writes = (reads + before.reads) / 2, (writes + before.writes) / 2
             self.loads[one.tablet_id] = TabletLoad(reads, writes, one.sstable_bytes)
+
+    def measured(self, servers: Iterable[str]) -> Mapping[int, TabletLoad]:
+        """The loads by tablet. None while one of these servers does not count: it would seem to have nothing to do, and
+        be given what others are busy with."""
+        return self.loads if self._silent.isdisjoint(servers) else {}
 
     def keep_only(self, tablet_ids: Iterable[Iterable[int]], now: float) -> None:
         """Forgets every tablet but these, now and then."""

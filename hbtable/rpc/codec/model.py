@@ -169,8 +169,8 @@ SERVED_TABLET: Final = Struct(
         Field(2, "tabletId", INTEGER),
         Field(3, "schemaVersion", INTEGER),
         Field(4, "sstableBytes", INTEGER),
-        Field(5, "reads", INTEGER, 0),
-        Field(6, "writes", INTEGER, 0),
+        Field(5, "reads", INTEGER, -1),
+        Field(6, "writes", INTEGER, -1),
     ],
     ServedTablet,
 )

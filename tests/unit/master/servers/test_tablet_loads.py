@@ -54,3 +54,17 @@ def test_those_that_nobody_serves_are_forgotten_after_a_while() -> None:
     assert loads.loads == {}
     loads.saw("b", told(0, 0), 171.0)
     assert 100 in loads.loads
+
+
+def test_nothing_is_measured_while_a_server_of_an_older_release_is_among_them() -> None:
+    """Its tablets seemed to have no requests, and busy ones went there during a rolling upgrade."""
+    loads = TabletLoads()
+    loads.saw("new", told(0, 0), 10.0)
+    loads.saw("new", told(6000, 0), 70.0)
+    loads.saw("old", [ServedTablet(16, 101, 1, 7)], 70.0)
+    assert loads.measured(["new"])[100].reads == 100.0
+    assert loads.measured(["new", "old"]) == {}
+    loads.saw("old", [ServedTablet(16, 101, 1, 7, 0, 0)], 80.0)  # it is of this release now
+    assert loads.measured(["new", "old"])[100].reads == 100.0
+    loads.keep_only([set()], 200.0)
+    assert loads.loads == {}
