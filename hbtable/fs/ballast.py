@@ -70,6 +70,8 @@ class Ballast:
         self.full = ""
         self.on_change: Callable[[], None] = _nobody
         """Called, without a switch, when `full` has changed."""
+        self._turn = runtime.lock()
+        """Of who changes the file, once the start is over or nearly so."""
         self._wake = runtime.event()
         self._task: Task | None = None
         self._stopping = False
@@ -101,8 +103,9 @@ class Ballast:
         """The start is over: what it has left of the room for starts is taken back, before somebody else has it."""
         self._starting = False
         self._wake.set()
-        if self.full:
-            self._take_back()
+        with self._turn:
+            if self.full:
+                self._take_back()
 
     def kept_bytes(self) -> int:
         """So much of the free room is for the next start, while the disk is full; all of it until started(). What can
@@ -136,14 +139,19 @@ class Ballast:
             self._wake.wait(None if self._held and not self.full else _LOOK_SECONDS)
             self._wake.clear()
             try:
-                if self.full and self._held:
-                    self._give_up(self._for_starts)
-                elif not self._held:
-                    self._take_if_there_is_room()
-                    if self.full and not self._starting:
-                        self._take_back()
+                with self._turn:
+                    self._look()
             except HbtableError as error:
                 log.warning("the ballast could not be changed, and is tried again: %s", error)
+
+    @switches
+    def _look(self) -> None:
+        if self.full and self._held:
+            self._give_up(self._for_starts)
+        elif not self._held:
+            self._take_if_there_is_room()
+            if self.full and not self._starting:
+                self._take_back()
 
     @switches
     def _give_up(self, left_bytes: int) -> None:

@@ -342,6 +342,38 @@ def test_a_start_has_what_is_kept_for_it_and_takes_back_what_it_leaves() -> None
     runtime.run(main)
 
 
+def test_room_that_comes_back_while_a_start_ends_is_given_up_again() -> None:
+    """The start takes its part back while the watch takes the whole: the part's thread is the last to end."""
+    capacity, size = 1_000_000, 30_000
+    runtime = SimulatedRuntime(1)
+    fs = MemoryFileSystem(runtime, capacity_bytes=capacity)
+    reserve = fs.reserve
+
+    def slow_for_a_part(path: str, length_bytes: int) -> None:
+        if length_bytes >= held(fs):
+            reserve(path, length_bytes)
+        runtime.sleep(0.0 if length_bytes == size else 0.5)
+
+    def main() -> None:
+        fs.reserve(BALLAST, size // 2)
+        fs.write_file("somebody", bytes(capacity - size // 2))
+        ballast = Ballast(runtime, fs, fs, of_size(size))
+        ballast.start()
+        assert ballast.full
+        fs.delete("somebody")
+        object.__setattr__(fs, "reserve", slow_for_a_part)
+        ballast.started()
+        runtime.sleep(2.0)
+        assert (held(fs), ballast.full) == (size, "")
+        fs.write_file("somebody", bytes(capacity - size))
+        ballast.ran_out()
+        runtime.sleep(2.0)
+        assert (held(fs), bool(ballast.full)) == (size // 2, True)
+        ballast.stop()
+
+    runtime.run(main)
+
+
 def test_a_ballast_that_finds_no_room_to_grow_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / BALLAST
     path.write_bytes(bytes(5000))
