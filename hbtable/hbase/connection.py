@@ -118,13 +118,13 @@ class GatewayConnection:
     def turn_out(self, most: int) -> None:
         """The client reads why as the answer to its next call, if it has spoken at all."""
         self._warn("cut %s off, which was idle: all %d connections are taken", self.client, most)
-        if self._wire is not None and self._head is None and not self.relayed:
+        if self._head is None:
             self._tell(_TURNED_OUT.format(most=most, host=self.host))
         self.close()
 
     def _tell(self, why: str) -> None:
-        """Whatever its socket does not take at once is lost: nobody must wait for an idle client."""
-        if self._wire is not None and not self.sending:
+        """Whatever its socket takes not at once is lost. Another process's gateway is told nothing: it answers."""
+        if self._wire is not None and not self.sending and not self.relayed:
             name, _, sequence = self._head or _NO_CALL
             with suppress(OSError):
                 self._stream.settimeout(0.0)

@@ -120,7 +120,7 @@ class DirectCalls:
         """As MessageInput.begin. The last call has been answered on return."""
         try:
             more = self._begin()
-        except (WireError, Overloaded):
+        except (WireError, Overloaded, TimeoutError):
             self._settle()  # its answer comes before the refusal
             raise
         if more and self._passed is not None:

@@ -226,7 +226,9 @@ def test_after_an_answer_the_other_side_may_end_and_nothing_is_done_again(asking
     assert (asking.answered_here, asking.is_closed) == ([], False)
 
 
-@pytest.mark.parametrize("message", [b"the next, sent without waiting", Malformed("no call")])
+@pytest.mark.parametrize(
+    "message", [b"the next, sent without waiting", Malformed("no call"), TimeoutError("half of the next, then silence")]
+)
 def test_the_next_call_and_a_refusal_wait_for_the_answer_of_the_last(
     asking: Asking, message: bytes | Exception
 ) -> None:
@@ -237,7 +239,7 @@ def test_the_next_call_and_a_refusal_wait_for_the_answer_of_the_last(
     def begin() -> None:
         try:
             seen.append(asking.calls.begin())
-        except Malformed as error:
+        except (Malformed, TimeoutError) as error:
             seen.append(error)
 
     task = asking.runtime.spawn(begin)

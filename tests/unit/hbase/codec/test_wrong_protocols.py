@@ -19,6 +19,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
 from hbtable.hbase.connection import GatewayConnection
+from hbtable.hbase.relays.relay import RELAYED
 from hbtable.hbase.wrong_protocols import explanation
 from tests.unit.hbase.conftest import FakeStream
 
@@ -251,6 +252,15 @@ def test_who_waits_for_an_answer_to_what_is_no_whole_call_gets_one(gateway: Any,
     GatewayConnection(stream, "client:1", gateway.context).serve()
     answers = (b"this is hbtable", b"is no Thrift call", b"its rest did not come", b"thrift.message_bytes")
     assert any(words in stream.sent for words in answers)
+    assert stream.closed
+
+
+def test_a_gateway_whose_call_does_not_come_whole_gets_no_answer_for_its_client(gateway: Any) -> None:
+    """It carries the call out itself; two answers would be one too many."""
+    stream = FakeStream((WAITING["half a call"],))
+    stream.recv_error = TimeoutError()
+    GatewayConnection(stream, f"{RELAYED}:1", gateway.context).serve()
+    assert stream.sent == b""
     assert stream.closed
 
 
