@@ -250,6 +250,7 @@ def run(
     """Serves until a signal; the exit code. `when_ready` prints instead of the banner. `insecure`: also where other
     machines reach it and nobody asks who they are."""
     prepare()
+    configuration.check_file()
     check_open_files(configuration)
     options = configuration.options("server", ServerOptions).overridden(data, host, port)
     if not insecure:

@@ -44,7 +44,10 @@ class Configuration:
         sections: Mapping[str, type],
         settings: Mapping[tuple[str, str], Setting],
         defaults: Defaults = MappingProxyType({}),
+        file: str = "",
     ) -> None:
+        """`file`: where some of the settings are from, if any."""
+        self._file = file
         self._sections = sections
         self._settings = settings
         self._defaults = defaults
@@ -68,7 +71,7 @@ class Configuration:
 
     def with_defaults(self, defaults: Defaults) -> "Configuration":
         """The same settings, with these defaults before those that it had."""
-        return Configuration(self._sections, self._settings, {**self._defaults, **defaults})
+        return Configuration(self._sections, self._settings, {**self._defaults, **defaults}, self._file)
 
     def value(self, section: str, key: str) -> float:
         """The number in force."""
@@ -79,6 +82,14 @@ class Configuration:
         for section, kind in self._sections.items():
             self.options(section, kind)
         bounds.contradictions(lambda section, key: getattr(self.options(section, self._sections[section]), key))
+
+    def check_file(self) -> None:
+        """For servers: InvalidConfiguration where users are asked who they are, and others could have changed the file
+        that says which of them may do everything."""
+        asked = self._settings.get(("auth", "enabled"))
+        if self._file and asked is not None and str(asked.value).lower() == "true":
+            what = f"the configuration file {self._file}, which says who may do everything"
+            check_unchangeable(os.stat(self._file), what)
 
     def effective(self) -> list[tuple[str, str, object, str]]:
         """(section, key, value, origin) of every key there is, in order; in a secret's place that there is one."""
@@ -119,10 +130,7 @@ def load(
         if not equals or not dot:
             raise InvalidConfiguration(f"-D {override}: write it as section.key=value")
         settings[(section, key)] = Setting(text.strip(), f"-D {target.strip()}")
-    asked = settings.get(("auth", "enabled"))
-    if chosen and asked is not None and str(asked.value).lower() == "true":
-        check_unchangeable(os.stat(chosen), f"the configuration file {chosen}, which says who may do everything")
-    return Configuration(sections, settings, defaults)
+    return Configuration(sections, settings, defaults, chosen or "")
 
 
 def keys_of(kind: type) -> list[dataclasses.Field[object]]:

@@ -69,6 +69,7 @@ def _end(code: int) -> NoReturn:
 @switches
 def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     prepare()
+    configuration.check_file()
     check_open_files(configuration)
     runtime = GeventRuntime()
     watchdog = Watchdog(runtime)

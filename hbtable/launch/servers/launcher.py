@@ -276,6 +276,7 @@ def run(
 ) -> int:
     """Serves with `count` server processes until a signal; the exit code. `server`: with what the command line said."""
     prepare()
+    configuration.check_file()
     check_open_files(configuration)
     if sys.platform != "linux":
         raise InvalidConfiguration("--servers needs Linux, whose kernel ends the servers of a launcher that died")

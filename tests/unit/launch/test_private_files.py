@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from hbtable.access.accounts import Accounts
 from hbtable.access.cluster_key_file import make_cluster_key, read_cluster_keys
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountFile
 from hbtable.errors import InvalidConfiguration
+from hbtable.launch import serve
 from hbtable.launch.access_warnings import warn_of_access
-from hbtable.launch.config.cluster_configuration import CLUSTER_SECTIONS
+from hbtable.launch.cli.command import main
+from hbtable.launch.config.cluster_configuration import CLUSTER_SECTIONS, ListenOptions
 from hbtable.launch.config.configuration import load
+from hbtable.launch.config.sections import ServerOptions, read_configuration
+from hbtable.launch.roles import run
 from hbtable.launch.roles.lock_service import read_digests
+from hbtable.launch.servers import launcher
 from hbtable.runtime import private_files
 from hbtable.runtime.network.tls import ServerTls, TlsOptions
 from tests.harness.certificates import CA, put_certificate
@@ -57,7 +63,7 @@ def client_ca(folder: Path) -> tuple[Path, Callable[[], object]]:
 def configuration(folder: Path) -> tuple[Path, Callable[[], object]]:
     path = folder / "hbtable.toml"
     path.write_text('[auth]\nenabled = true\nsuperusers = "ann"\n')
-    return path, lambda: load(CLUSTER_SECTIONS, str(path), {})
+    return path, lambda: load(CLUSTER_SECTIONS, str(path), {}).check_file()
 
 
 @pytest.mark.parametrize(
@@ -103,11 +109,33 @@ def test_a_configuration_that_asks_nobody_may_be_anybodys(tmp_path: Path) -> Non
     path = tmp_path / "hbtable.toml"
     path.write_text("[thrift]\n")
     path.chmod(0o666)
-    load(CLUSTER_SECTIONS, str(path), {})
+    load(CLUSTER_SECTIONS, str(path), {}).check_file()
     for enabled in ("true", "True"):
+        asking = load(CLUSTER_SECTIONS, str(path), {}, [f"auth.enabled={enabled}"])
+        for one in (asking, asking.with_defaults({})):
+            with pytest.raises(InvalidConfiguration, match="may be changed by everybody"):
+                one.check_file()
+    load(CLUSTER_SECTIONS, str(path), {}, ["auth.enabled=false"]).check_file()
+
+
+def test_servers_refuse_a_file_that_a_command_which_serves_nobody_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an operator who looks at it, and is neither root nor the user that the server runs as."""
+    path, _ = configuration(tmp_path)
+    path.chmod(0o646)
+    shown = CliRunner().invoke(main, ["config", "--config", str(path)])
+    assert (shown.exit_code, "auth.enabled = True" in shown.output) == (0, True), shown.output
+    for module in (serve, launcher, run):
+        monkeypatch.setattr(module, "prepare", lambda: None)
+    read, of_cluster = read_configuration(str(path), {}), load(CLUSTER_SECTIONS, str(path), {})
+    for start in (
+        lambda: serve.run(read, str(tmp_path / "data"), None, 0),
+        lambda: launcher.run(read, ServerOptions(), 2, str(path), ()),
+        lambda: run._run("master", of_cluster, ListenOptions()),
+    ):
         with pytest.raises(InvalidConfiguration, match="may be changed by everybody"):
-            load(CLUSTER_SECTIONS, str(path), {}, [f"auth.enabled={enabled}"])
-    load(CLUSTER_SECTIONS, str(path), {}, ["auth.enabled=false"])
+            start()
 
 
 @pytest.mark.parametrize(
