@@ -9,7 +9,9 @@ from typing import Protocol
 
 from hbtable.encoding.cell_key import range_key
 from hbtable.errors import Corruption, FileNotFound
+from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.ranges import RowRange
+from hbtable.model.read import ScanRequest
 from hbtable.sstable.block import Block
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
@@ -29,6 +31,18 @@ class BlockPage(Protocol):
         """The rows of the block from the key `start` on that still fit. `behind` lies between the keys of its rows and
         all behind them. `keep`: the block stays in the cache. False when the page ends here, with the rows added or
         before a block of which none can be."""
+
+
+def asks_for_whole_rows(request: ScanRequest) -> bool:
+    """Whether a scan takes rows as they are: forward, whole, without a filter or bounds of time."""
+    spec, position = request.spec, request.position
+    return (
+        not (request.reversed or request.cells_per_row or spec.raw or spec.filter is not None)
+        and spec.min_timestamp <= 0
+        and spec.max_timestamp >= MAX_TIMESTAMP
+        and not request.family_times
+        and (position is None or not (position.cells_done or position.filter_state))
+    )
 
 
 @switches

@@ -10,14 +10,13 @@ from typing import Final, final
 
 from hbtable.encoding.cell_key import range_key, row_of
 from hbtable.encoding.row_results import RowResults
-from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import PlainSlices, ScanPage, ScanPosition, ScanRequest
 from hbtable.sstable.block import Block
 from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import fill
+from hbtable.tablet.reads.lone_files import asks_for_whole_rows, fill
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -43,17 +42,12 @@ def plain_page(
 
 
 def _asks_for_plain(request: ScanRequest, layout: LocalityGroupLayout) -> bool:
-    spec, position = request.spec, request.position
-    columns = spec.columns
+    columns = request.spec.columns
     return (
         request.plain
-        and not (request.reversed or request.cells_per_row or spec.raw or spec.filter is not None)
+        and asks_for_whole_rows(request)
         and (columns is None or (columns.keys() == layout.stored.keys() and set(columns.values()) == {None}))
-        and spec.max_versions > 0
-        and spec.min_timestamp <= 0
-        and spec.max_timestamp >= MAX_TIMESTAMP
-        and not request.family_times
-        and (position is None or not (position.cells_done or position.filter_state))
+        and request.spec.max_versions > 0
     )
 
 
