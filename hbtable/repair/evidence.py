@@ -232,6 +232,8 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
     """Keeps little of it: a log may have hundreds of megabytes."""
     metadata = found.metadata_records.setdefault(incarnation_of(folder), [])
     notes = found.log_notes.setdefault(incarnation_of(folder), [])
+    if _is_empty(fs, folder):
+        return
     for record in read_log(fs, folder, tell=lambda _, what: notes.append(what)):
         found.log_records += 1
         found.highest_tablet = max(found.highest_tablet, record.tablet_id)
@@ -247,8 +249,7 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
 def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[], None]) -> str:
     messages = []
     try:
-        if not _is_empty(fs, folder):
-            _read_log(fs, folder, found)
+        _read_log(fs, folder, found)
     except UnsupportedFormat:
         raise
     except HbtableError as error:

@@ -72,7 +72,9 @@ def test_a_log_of_which_nothing_is_needed_is_empty_for_whoever_still_names_it() 
     assert world.expired == [DEAD]
     assert world.files() == [f"{FOLDER}/sorted/complete"]
     assert world.runtime.run(lambda: list(recovered(world.fs, FOLDER, 1, 0))) == []
-    assert world.runtime.run(_log_damage, world.fs, FOLDER, Evidence(), lambda: None) == ""
+    found = Evidence()
+    assert world.runtime.run(_log_damage, world.fs, FOLDER, found, lambda: None) == ""
+    assert found.metadata_records == {DEAD: []}, "a repair asks for them"
     assert world.emptied(*tablets) == {DEAD}, "the next start does not know it"
     assert assigned(tablets[1], "new", {DEAD}).logs == (LogRef("new", 50),)
 
