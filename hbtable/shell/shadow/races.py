@@ -174,12 +174,7 @@ class Races:
         """It was not carried out on both. `reason`: "" when the primary refused it, and nobody has it."""
         with self._lock:
             for cells in write.cells:
-                key = cells.table, cells.row
-                left = [one for one in self._rows.get(key, ()) if one[0] is not write]
-                if left:
-                    self._rows[key] = left
-                else:
-                    self._rows.pop(key, None)
+                self._remove(write, cells)
                 if reason:
                     self._doubt(cells, reason)
             write.acked = write.ended = -_NEVER
@@ -271,12 +266,16 @@ class Races:
     def _forget(self, write: Write) -> None:
         self._remembered -= len(write.cells)
         for cells in write.cells:
-            key = cells.table, cells.row
-            left = [one for one in self._rows.get(key, ()) if one[0] is not write]
-            if left:
-                self._rows[key] = left
-            else:
-                self._rows.pop(key, None)
+            self._remove(write, cells)
+
+    def _remove(self, write: Write, cells: Cells) -> None:
+        """The write is no longer among those of this row."""
+        key = cells.table, cells.row
+        left = [one for one in self._rows.get(key, ()) if one[0] is not write]
+        if left:
+            self._rows[key] = left
+        else:
+            self._rows.pop(key, None)
 
 
 def _doubtful(known: dict[bytes | None, _Doubt], column: bytes | None, span: ReadSpan) -> str:
