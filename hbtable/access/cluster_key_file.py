@@ -35,7 +35,7 @@ def read_cluster_keys(path: str) -> list[bytes]:
     """The keys of the file, one at least. InvalidConfiguration, which never shows a key."""
     try:
         with open(path, "rb") as file:
-            check_private(os.fstat(file.fileno()), f"cluster.key = {path!r}, the cluster's key")
+            check_private(path, os.fstat(file.fileno()), f"cluster.key = {path!r}, the cluster's key")
             data = file.read(_LARGEST_BYTES)
     except OSError as error:
         raise InvalidConfiguration(f"cluster.key = {path!r} cannot be read: {error.strerror}") from error

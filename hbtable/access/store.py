@@ -23,6 +23,7 @@ USERS_PATH: Final = "/users"
 USERS_FILE: Final = "users"
 """In the data folder."""
 _LOCK_FILE: Final = "users.lock"
+_LOCK_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MODE: Final = 0o600
 _LOOK_SECONDS: Final = 0.5
 
@@ -62,9 +63,9 @@ class AccountFile:
             raise self._unreadable(error) from error
         try:
             status = os.fstat(descriptor)
-            check_private(status, f"the list of users, {self._path}")
-            looks = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+            looks = (*status[:7], status.st_mtime_ns, status.st_ctime_ns)
             if looks != self._known_as:
+                check_private(self._path, status, f"the list of users, {self._path}")
                 self._known = Accounts.decode(_all_of(descriptor), self._path)
                 self._known_as = looks
         except OSError as error:  # it is a folder, for one
@@ -79,7 +80,8 @@ class AccountFile:
         try:
             os.makedirs(self._folder, 0o700, exist_ok=True)
             close_to_others(self._folder)
-            lock = os.open(os.path.join(self._folder, _LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+            lock = os.open(os.path.join(self._folder, _LOCK_FILE), _LOCK_FLAGS, _MODE)
+            _give_to_owner_of(self._folder, lock)
         except OSError as error:
             raise self._unreadable(error) from error
         with open(lock, "rb"):
@@ -96,6 +98,7 @@ class AccountFile:
             os.unlink(unfinished)  # of one who died here; the lock is ours
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
         with open(descriptor, "wb") as file:
+            _give_to_owner_of(self._folder, descriptor)
             file.write(data)
             file.flush()
             os.fsync(descriptor)
@@ -165,6 +168,13 @@ class AccountNode:
         else:
             changed = edit(Accounts.decode(file.data, USERS_PATH))
             self._session.write(USERS_PATH, changed.encode(), file.version)
+
+
+def _give_to_owner_of(folder: str, descriptor: int) -> None:
+    """So that root may change the list of a server that runs as somebody else."""
+    if os.geteuid() == 0:
+        owner = os.stat(folder)
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def _all_of(descriptor: int) -> bytes:

@@ -78,7 +78,7 @@ class KerberosService:
             ) from error
         keytab = f"auth.keytab = {options.keytab!r}"
         try:
-            check_private(os.stat(options.keytab), keytab)
+            check_private(options.keytab, os.stat(options.keytab), keytab)
         except OSError as error:
             raise InvalidConfiguration(f"{keytab} cannot be used: {error.strerror}") from error
         self.error: type[Exception] = GSSError

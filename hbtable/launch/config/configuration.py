@@ -89,7 +89,7 @@ class Configuration:
         asked = self._settings.get(("auth", "enabled"))
         if self._file and asked is not None and str(asked.value).lower() == "true":
             what = f"the configuration file {self._file}, which says who may do everything"
-            check_unchangeable(os.stat(self._file), what)
+            check_unchangeable(self._file, os.stat(self._file), what)
 
     def effective(self) -> list[tuple[str, str, object, str]]:
         """(section, key, value, origin) of every key there is, in order; in a secret's place that there is one."""

@@ -29,7 +29,7 @@ def read_digests(path: str) -> list[Digest]:
     where = f"cluster.zookeeper_digest = {path!r}"
     try:
         with open(path, "rb") as file:
-            check_private(os.fstat(file.fileno()), f"{where}, a password")
+            check_private(path, os.fstat(file.fileno()), f"{where}, a password")
             data = file.read(_LARGEST_BYTES)
     except OSError as error:
         raise InvalidConfiguration(f"{where} cannot be read: {error.strerror}") from error

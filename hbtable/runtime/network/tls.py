@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol, cast, final
 
 from hbtable.errors import InvalidConfiguration
-from hbtable.runtime.private_files import check_unchangeable
+from hbtable.runtime.private_files import check_place, check_unchangeable
 from hbtable.switches import switches
 
 _READ_BYTES: Final = 64 << 10
@@ -204,7 +204,7 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
         ) from error
     if options.client_ca:
         try:
-            check_unchangeable(os.stat(options.client_ca), f"tls.client_ca = {options.client_ca!r}")
+            check_unchangeable(options.client_ca, os.stat(options.client_ca), f"tls.client_ca = {options.client_ca!r}")
             context.load_verify_locations(options.client_ca)
         except OSError as error:
             raise InvalidConfiguration(
@@ -226,6 +226,10 @@ def _check_private(path: str, name: str) -> None:
             f"{name} = {path!r} holds a private key and others may read or change it (mode "
             f"{stat.S_IMODE(status.st_mode):04o}): chmod 600 it"
         )
+    try:
+        check_place(path, status, f"{name} = {path!r}, a private key")
+    except OSError as error:
+        raise InvalidConfiguration(f"{name} = {path!r} cannot be read: {error.strerror}") from error
 
 
 def _no_passphrase() -> NoReturn:

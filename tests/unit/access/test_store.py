@@ -11,6 +11,8 @@ from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, NotF
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.testing.memory_lockservice import MemoryLockService
 
+_SERVER = 4711
+
 
 @pytest.fixture(params=["file", "node"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], AccountStore]]:
@@ -125,3 +127,16 @@ def test_a_damaged_list_lets_nobody_in(tmp_path: Path) -> None:
     (tmp_path / "users").write_bytes(data)
     with pytest.raises(Corruption):
         store.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of several users")
+def test_root_leaves_the_list_to_the_owner_of_the_folder(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    os.chown(tmp_path, _SERVER, _SERVER)
+    AccountFile(str(tmp_path)).change(lambda accounts: accounts.with_user("ann", None))
+    assert {(path.name, path.stat().st_uid) for path in tmp_path.iterdir()} == {
+        ("users", _SERVER),
+        ("users.lock", _SERVER),
+    }
+    AccountFile(str(tmp_path)).change(lambda accounts: accounts.with_user("ben", None))
+    assert sorted(AccountFile(str(tmp_path)).read().by_name) == ["ann", "ben"]

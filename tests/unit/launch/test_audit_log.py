@@ -1,5 +1,9 @@
 import logging
 import os
+import select
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +43,75 @@ def test_without_authentication_or_by_choice_there_are_none(tmp_path: Path) -> N
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match=r"auth.audit = .* cannot be written"):
         open_audit(AuthOptions(enabled=True, audit=str(tmp_path / "no" / "folder")), lambda: 0)
+
+
+def test_a_file_that_is_there_already_by_every_mode(tmp_path: Path) -> None:
+    """Whoever collects logs may be its group; nobody else has written lines into it, or reads on."""
+    file = tmp_path / "audit"
+    file.touch()
+    options = AuthOptions(enabled=True, audit=str(file))
+    for rights in range(0o600, 0o700):
+        file.chmod(rights)
+        if rights & 0o022:
+            with pytest.raises(InvalidConfiguration, match=rf"auth.audit = .*.mode {rights:04o}.*chmod 640"):
+                open_audit(options, lambda: 0)
+            continue
+        if rights & 0o111:
+            continue  # nothing else: each one that is opened has a thread for as long as the process lives
+        assert open_audit(options, lambda: 0) is not None
+        assert file.stat().st_mode & 0o777 == rights & 0o770
+
+
+def test_another_users_file_or_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, link = tmp_path / "audit", tmp_path / "link"
+    file.touch(0o600)
+    link.symlink_to(file)
+    assert open_audit(AuthOptions(enabled=True, audit=str(link)), lambda: 0) is not None, "as /var/log may be one"
+    of, of_file = os.lstat, os.fstat
+    monkeypatch.setattr(os, "geteuid", lambda: 5)
+    monkeypatch.setattr(os, "fstat", lambda descriptor: owned(of_file(descriptor)))
+    with pytest.raises(InvalidConfiguration, match=r"auth.audit = .* belongs to another user .number 4711"):
+        open_audit(AuthOptions(enabled=True, audit=str(file)), lambda: 0)
+    monkeypatch.setattr(os, "lstat", lambda path: owned(of(path)) if str(path) == str(link) else of(path))
+    with pytest.raises(InvalidConfiguration, match=r"a symbolic link of another user .number 4711"):
+        open_audit(AuthOptions(enabled=True, audit=str(link)), lambda: 0)
+
+
+def owned(status: os.stat_result) -> os.stat_result:
+    values = list(status)
+    values[stat.ST_UID] = 4711
+    return os.stat_result(values)
+
+
+def test_a_pipe_is_written_to_when_somebody_reads_it_and_never_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o600)
+    options = AuthOptions(enabled=True, audit=str(pipe))
+    with pytest.raises(InvalidConfiguration, match=r"auth.audit = .* cannot be written: nobody reads this pipe"):
+        open_audit(options, lambda: 0)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        trail = open_audit(options, lambda: 0)
+        assert trail is not None
+        trail.denied("10.0.0.7:1", "login", "wrong")
+        assert select.select([reader], [], [], SOON_SECONDS)[0]
+    finally:
+        os.close(reader)
+    assert open_audit(AuthOptions(enabled=True, audit="/dev/null"), lambda: 0) is not None
+
+
+def test_the_output_of_this_process_is_a_file_like_others() -> None:
+    """Containers have audit = "/dev/stdout"."""
+    told = subprocess.run(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, check=True, text=True, timeout=SOON_SECONDS
+    )
+    assert '"why": "wrong"' in told.stdout
+
+
+PROGRAM = """
+import logging
+from hbtable.access.options import AuthOptions
+from hbtable.launch.audit_log import open_audit
+open_audit(AuthOptions(enabled=True, audit="/dev/stdout"), lambda: 0).denied("10.0.0.7:1", "login", "wrong")
+logging.shutdown()
+"""

@@ -1,10 +1,8 @@
 """Files that hold a secret, or say who comes in: each by every mode. Loose ones keep a server from starting."""
 
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +21,6 @@ from hbtable.launch.config.sections import ServerOptions, read_configuration
 from hbtable.launch.roles import run
 from hbtable.launch.roles.lock_service import read_digests
 from hbtable.launch.servers import launcher
-from hbtable.runtime import private_files
 from hbtable.runtime.network.tls import ServerTls, TlsOptions
 from tests.harness.certificates import CA, put_certificate
 
@@ -93,6 +90,27 @@ def test_each_mode_of_each_file(
         assert "secret" not in str(refused.value)
 
 
+KINDS = (list_of_users, cluster_key, digest, tls_key, client_ca, configuration)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_file_is_refused_where_another_user_could_put_his_own_into_its_place(
+    tmp_path: Path, kind: Callable[[Path], tuple[Path, Callable[[], object]]]
+) -> None:
+    """More cases of one file: tests/unit/runtime/test_private_files.py."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path, use = kind(folder)
+    path.chmod(0o600)
+    use()
+    tmp_path.chmod(0o777)
+    path.touch()  # the list of users is looked at when it has changed
+    with pytest.raises(InvalidConfiguration, match="everybody may put another file into its place"):
+        use()
+    tmp_path.chmod(0o700)
+    use()
+
+
 def test_a_file_of_users_that_is_a_link_or_a_folder_stops_a_start(tmp_path: Path) -> None:
     _, use = list_of_users(tmp_path)
     (tmp_path / "users").rename(tmp_path / "elsewhere")
@@ -136,20 +154,6 @@ def test_servers_refuse_a_file_that_a_command_which_serves_nobody_reads(
     ):
         with pytest.raises(InvalidConfiguration, match="may be changed by everybody"):
             start()
-
-
-@pytest.mark.parametrize(
-    ("runs_as", "owner", "refused"), [(5, 5, False), (5, 0, False), (5, 6, True), (0, 6, False), (0, 0, False)]
-)
-def test_owners(monkeypatch: pytest.MonkeyPatch, runs_as: int, owner: int, refused: bool) -> None:
-    """Root may use everybody's, as it may open everybody's data folder."""
-    monkeypatch.setattr(private_files.os, "geteuid", lambda: runs_as)
-    status: Any = type("Status", (), {"st_uid": owner, "st_mode": stat.S_IFREG | 0o644})
-    if not refused:
-        private_files.check_unchangeable(status, "it")
-        return
-    with pytest.raises(InvalidConfiguration, match=f"another user .number {owner}.*chown"):
-        private_files.check_unchangeable(status, "it")
 
 
 def test_an_empty_list_is_no_file(tmp_path: Path) -> None:
