@@ -200,6 +200,7 @@ def connect(
     user: str = "",
     secret: str = "",
     route: bool = False,
+    folder: "str | os.PathLike[str] | None" = None,
 ) -> "ConnectedDatabase":
     """Connects to an hbtable server, and gives what open() gives: the tables are the server's.
 
@@ -211,7 +212,8 @@ def connect(
     this machine); `certificate`, a PEM file of the client's own certificate and key; `user`, who logs in, and `secret`,
     the file with that user's password or token. `route`: calls go to the server that has the row, each over a
     connection of its own, and when the first server is gone another one takes its place; for clusters, whose servers
-    this machine has to reach.
+    this machine has to reach. `folder`, instead of host and port: the data folder that another process of this user has
+    open, and shares (EmbeddedDatabase.share).
 
     Unavailable when no server answers.
     """
@@ -225,6 +227,7 @@ def connect(
         {"compat": compat, "transport": transport, "protocol": protocol},
         {"tls": tls, "ca": ca, "certificate": certificate, "user": user, "secret": secret},
         route,
+        folder,
     )
     return database
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed
-from hbtable.fs import disk
+from hbtable.fs import disk, folder_socket
 from hbtable.fs.entry_kinds import of_wrong_kind
 from hbtable.fs.folder_format import check_format, format_damage, read_format
 from hbtable.fs.folder_identity import check_same, id_at, id_of, lost
@@ -32,6 +32,10 @@ from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
 
 OPENED: Final = "hbtable.open()"
 """In the address of who has a folder open inside a program of its own, and not in a server."""
+SHARED: Final = "shared"
+"""Beside it, when others may connect by the folder's socket."""
+UNSHARED: Final = f"{OPENED}, no port"
+"""The address of one whom nobody can connect to."""
 _NAMELESS: Final = (
     "another process, whose file LOCK was removed, or which is just opening, leaving or repairing it (hbtable repair)"
 )
@@ -102,6 +106,7 @@ class DataFolder:
                 _lock(root, lock, descriptor, fcntl.LOCK_EX)
                 check_format(root)
                 disk.delete_folder(f"{root}/{UNFINISHED}")
+                folder_socket.remove_from(descriptor)
                 folder = DataFolder(root, lock, descriptor)
             except OSError as error:
                 raise write_error(error, root, "preparing the data folder") from error
@@ -158,6 +163,8 @@ class DataFolder:
     def close(self) -> None:
         """Frees the folder for other processes. Idempotent; to be called after everything in it is closed."""
         if self._lock >= 0:
+            with contextlib.suppress(OSError):
+                folder_socket.remove_from(self._descriptor)
             _HELD.discard((os.getpid(), self._ids[0]))
             os.ftruncate(self._lock, 0)
             _free(self._lock)
@@ -311,8 +318,11 @@ def _lock(root: str, lock: int | None, descriptor: int, kind: int) -> None:
                 "hbtable.open(..., read_only=True): end that first"
             ) from error
         holder = _holder(lock, descriptor)
-        shared = OPENED in holder or holder == _NAMELESS
-        way_out = "share it as docs/manual/programs.md says" if shared else "connect to it"
+        way_out = "connect to it"
+        if f"{OPENED}, {SHARED}" in holder:
+            way_out = f"connect to it with hbtable.connect(folder={root!r})"
+        elif UNSHARED in holder or holder == _NAMELESS:
+            way_out = "share it as docs/manual/programs.md says"
         raise AlreadyExists(f"the data folder {root} is in use by {holder}: stop it, or {way_out}") from error
 
 

@@ -281,6 +281,10 @@ class ThriftGateway:
     def port(self) -> int:
         return self._context.port
 
+    def say_where(self, host: str, port: int) -> None:
+        """The place that a lost HTTP client is told to connect to."""
+        self._context.host, self._context.port = host, port
+
     def _clients(self) -> int:
         return sum(not connection.relayed for connection in self._connections)
 
@@ -296,8 +300,7 @@ class ThriftGateway:
             self._guard.start()
         self._scanner_ids.prepare()
         self._listener = self._listen(self._serve)
-        self._context.host = host
-        self._context.port = self._listener.port
+        self.say_where(host, self._listener.port)
         self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
 
     @switches

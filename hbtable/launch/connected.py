@@ -1,5 +1,6 @@
 """hbtable.connect(): a database behind a server, over Thrift, with the interface of hbtable.open()."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, final
@@ -47,8 +48,10 @@ class ConnectedDatabase(Database):
         compat: str,
         security: Mapping[str, Any],
         route: bool,
+        folder: str = "",
     ) -> None:
-        """`timeout`: milliseconds. `security`: fields of ServerAddress."""
+        """`timeout`: milliseconds. `security`: fields of ServerAddress. `folder`: shared by who has it open; "": a
+        server is connected to."""
         self.compat = compat
         self.host = host or _DEFAULT_HOST
         self.port = whole_number("the port", port or _DEFAULT_PORT, 1, 65535)
@@ -57,7 +60,8 @@ class ConnectedDatabase(Database):
         self.table_prefix_separator = bytes_of("'table_prefix_separator'", separator)
         address = str(_address(ServerAddress(self.host, self.port), security))
         seconds = None if self.timeout is None else self.timeout / 1000
-        connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds)
+        connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds, folder)
+        self._place = folder or f"at {self.host}:{self.port}"
         home = ServerCalls(connection, threading.Lock())
         self._server: Calls = home
         if flag("'route'", route):
@@ -77,7 +81,7 @@ class ConnectedDatabase(Database):
         self._server.close()
 
     def __repr__(self) -> str:
-        return f"<hbtable database at {self.host}:{self.port}>"
+        return f"<hbtable database {self._place}>"
 
     def regions_of(self, name: bytes) -> list[RegionDescription]:
         return self._admin.regions_of(bytes_of("the name", name))
@@ -103,6 +107,18 @@ def _address(plain: ServerAddress, security: Mapping[str, Any]) -> ServerAddress
     return address
 
 
+def _path(folder: object) -> str:
+    """Absolute; empty for None."""
+    if folder is None:
+        return ""
+    if not isinstance(folder, (str, bytes, os.PathLike)):
+        raise WrongType(f"the folder {shown(folder)} is {type(folder).__name__}, and has to be text")
+    path = os.fsdecode(folder)
+    if not path or "\0" in path:
+        raise WrongValue(f"the folder {shown(path)} cannot be a folder's name: '.' is the current folder")
+    return os.path.abspath(path)
+
+
 def connect_database(
     host: str | None,
     port: int | None,
@@ -113,6 +129,7 @@ def connect_database(
     choices: Mapping[str, str],
     security: Mapping[str, Any],
     route: bool = False,
+    folder: object = None,
 ) -> ConnectedDatabase:
     """hbtable.connect()."""
     for name, given in choices.items():
@@ -121,8 +138,10 @@ def connect_database(
     flag("'autoconnect'", autoconnect)
     if host is not None and not isinstance(host, str):
         raise WrongType(f"the host {shown(host)} has to be text")
+    if folder is not None and ((host, port) != (_DEFAULT_HOST, _DEFAULT_PORT) or route or any(security.values())):
+        raise WrongValue("folder= stands alone: without host, port, tls, ca, certificate, user, secret and route")
     database = ConnectedDatabase(
-        host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security, route
+        host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security, route, _path(folder)
     )
     if autoconnect:
         database.open()

@@ -149,6 +149,13 @@ class EmbeddedDatabase(Database):
         assert self._shared is not None
         return self._call(self._shared.serve, place, wanted)
 
+    def share(self) -> None:
+        """Lets other processes of this user use the tables, until the database is closed: hbtable.connect(folder=...),
+        with the same path. Through a Unix socket in the data folder, so that no port is open. Where it is shared
+        already, nothing happens. InvalidRequest for a database in memory, or one that is read_only."""
+        assert self._shared is not None
+        self._call(self._shared.share)
+
     def metrics(self) -> str:
         """Counters, gauges and histograms of this database and of the process, in Prometheus' text format."""
         page = import_module("hbtable.launch.http.metrics_export").MetricsPage  # open() needs no exporter

@@ -156,12 +156,30 @@ class SharedDatabase:
 
     @switches
     def serve(self, host: str, port: int) -> int:
-        """In the hub. As EmbeddedGateway.start()."""
+        """In the hub. As EmbeddedGateway.serve()."""
+        gateway = self._made_gateway()
+        at = gateway.serve(host, port)
+        self._storage.reached_by(gateway.ways_in())
+        return at
+
+    @switches
+    def share(self) -> None:
+        """In the hub. Once is enough: it is shared until it is closed."""
+        gateway = self._made_gateway()
+        gateway.share(self._storage.share)
+        self._storage.reached_by(gateway.ways_in())
+
+    def _made_gateway(self) -> "EmbeddedGateway":
         if self._gateway is None:
             # Imported with its first use: open() needs no Thrift.
             gateway = import_module("hbtable.launch.embedded_gateway")
             self._gateway = gateway.EmbeddedGateway(self.portal.runtime, self.cluster)
-        return self._gateway.start(host, port)
+        return self._gateway
+
+    def leave_to_parent(self) -> None:
+        """In a forked child."""
+        if self._gateway is not None:
+            self._gateway.leave_to_parent()
 
     @switches
     def _stop_serving(self) -> None:
@@ -244,6 +262,8 @@ def _interrupted(path: str) -> AlreadyExists:
 def _forget() -> None:
     """In a forked child: all is the parent's, and a thread that does not exist here may hold the gate."""
     global _gate
+    for database in _OPEN:
+        database.leave_to_parent()
     _OPEN.clear()
     _TAKING.clear()
     _gate = allocate_rlock()

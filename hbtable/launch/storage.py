@@ -1,11 +1,14 @@
 """The storage of a database of hbtable.open(): a data folder, one that is only read, or the memory of this process."""
 
+import socket
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
 from hbtable.errors import InvalidRequest
-from hbtable.fs.data_folder import OPENED, DataFolder, FolderForReading
+from hbtable.fs.data_folder import OPENED, UNSHARED, DataFolder, FolderForReading
+from hbtable.fs.folder_socket import bind_in
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
@@ -38,6 +41,16 @@ class Storage(ABC):
     @abstractmethod
     def check_files(self) -> None:
         """LockLost when somebody else wrote over its files. As DataFolder.check_files."""
+
+    def share(self) -> socket.socket:
+        """A socket to listen at for other processes, until close(). InvalidRequest: it cannot be shared so."""
+        raise InvalidRequest(
+            "a database in memory, or opened with read_only=True, cannot be shared by its folder: serve() opens a port"
+        )
+
+    @abstractmethod
+    def reached_by(self, ways_in: Sequence[str]) -> None:
+        """Whoever wants the folder, too, is told how to connect to it."""
 
     @abstractmethod
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
@@ -76,7 +89,7 @@ class _Folder(_OnDisk):
     outlives = True
 
     def __init__(self, path: str) -> None:
-        folder = DataFolder.open(path, f"{OPENED}, no port")
+        folder = DataFolder.open(path, UNSHARED)
         try:
             self._marks = MarksFile(path)
             self._held = folder
@@ -87,6 +100,13 @@ class _Folder(_OnDisk):
 
     def check_files(self) -> None:
         self._held.check_files()
+
+    def share(self) -> socket.socket:
+        _, descriptor = self._held.descriptors
+        return bind_in(self.root, descriptor)
+
+    def reached_by(self, ways_in: Sequence[str]) -> None:
+        self._held.set_address(f"{OPENED}, {', '.join(ways_in)}")
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         local = LocalFileSystem(self.root, runtime)
@@ -118,6 +138,9 @@ class _Reading(_OnDisk):
     def check_files(self) -> None:
         """Nothing is written there."""
 
+    def reached_by(self, ways_in: Sequence[str]) -> None:
+        """The same."""
+
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         local = LocalFileSystem(self.root, runtime)
         local.check_held = self.check_held
@@ -141,6 +164,9 @@ class _Memory(Storage):
 
     def check_files(self) -> None:
         """Nobody else can reach them."""
+
+    def reached_by(self, ways_in: Sequence[str]) -> None:
+        """Nobody can want it."""
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         memory = MemoryFileSystem(runtime)

@@ -55,7 +55,7 @@ _FAREWELL_BYTES: Final = 1 << 20
 
 
 class RpcListener(Protocol):
-    """An open port (runtime.sockets.TcpListener)."""
+    """An open port (runtime.sockets.Listener)."""
 
     @property
     def port(self) -> int: ...

@@ -9,8 +9,10 @@ import os
 import socket
 from typing import Any, Final
 
+from hbtable.errors import Unavailable
+from hbtable.fs.folder_socket import connect_to
 from hbtable.hbase.admin import structs as admin_structs
-from hbtable.shell.address import parse_address
+from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import FramedSocket, authenticated
 from hbtable.shell.encryption import encrypted
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
@@ -20,14 +22,19 @@ _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 class ShellConnection:
     """A connection to one server. `address`: as shell.address has it. `timeout_seconds`: for connecting;
-    `call_seconds`: for each wait within a call, None: as long as it takes."""
+    `call_seconds`: for each wait within a call, None: as long as it takes. `folder`: of the process that shares this
+    data folder, whatever the address."""
 
-    def __init__(self, address: str, timeout_seconds: float = 10.0, call_seconds: float | None = None) -> None:
+    def __init__(
+        self, address: str, timeout_seconds: float = 10.0, call_seconds: float | None = None, folder: str = ""
+    ) -> None:
         try:
-            self._address = parse_address(address)
+            self._address = ServerAddress("", 0) if folder else parse_address(address)
         except ValueError as error:
             raise CannotConnect(str(error)) from None
         self.host, self.port = self._address.host, self._address.port
+        self._folder = folder
+        self._process = os.getpid()
         self._timeout_seconds = timeout_seconds
         self._call_seconds = call_seconds
         self._socket: socket.socket | None = None
@@ -84,6 +91,9 @@ class ShellConnection:
         self._clients = {}
 
     def _call(self, service: str, method: str, arguments: list[object]) -> Any:
+        if self._process != os.getpid():  # a forked child: the connection is the parent's, whose answers it would take
+            self._process = os.getpid()
+            self.close()
         if not self._clients:
             self._open()
         client = self._client(service)
@@ -105,7 +115,8 @@ class ShellConnection:
         except (OSError, EOFError, TTransportException) as error:
             self.close()
             timed_out = isinstance(error, TimeoutError)
-            raise BrokenOff(f"{self.host}:{self.port} broke off during {method}: {error}", timed_out) from None
+            who = f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"
+            raise BrokenOff(f"{who} broke off during {method}: {error}", timed_out) from None
 
     def _open(self) -> None:
         import thriftpy2
@@ -113,13 +124,7 @@ class ShellConnection:
         from thriftpy2.thrift import TClient
         from thriftpy2.transport import TCyBufferedTransport, TSocket
 
-        try:
-            made = socket.create_connection((self.host, self.port), self._timeout_seconds)
-        except OSError as error:
-            raise CannotConnect(
-                f"no server answers at {self.host}:{self.port} ({error}); start one with: hbtable start"
-            ) from None
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made = self._connected()
         if self._address.tls:
             made = encrypted(made, self._address)
         inside: socket.socket | FramedSocket = authenticated(made, self._address) if self._address.user else made
@@ -143,6 +148,21 @@ class ShellConnection:
             "hbase": TClient(hbase.Hbase, protocol),
             "admin": TClient(admin.HbtableAdmin, protocol),
         }
+
+    def _connected(self) -> socket.socket:
+        if self._folder:
+            try:
+                return connect_to(self._folder, self._timeout_seconds)
+            except Unavailable as error:
+                raise CannotConnect(str(error)) from None
+        try:
+            made = socket.create_connection((self.host, self.port), self._timeout_seconds)
+        except OSError as error:
+            raise CannotConnect(
+                f"no server answers at {self.host}:{self.port} ({error}); start one with: hbtable start"
+            ) from None
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
 
     def _client(self, service: str) -> Any:
         """The newer service's file is read when it is first called for: few need it."""

@@ -16,12 +16,12 @@ from hbtable.master.files.collector import CollectionTimes
 from hbtable.master.tablets import normalizer
 from hbtable.metadata.locator import Locator
 from hbtable.rpc.connections import RpcConnectionPool
-from hbtable.runtime.network.sockets import TcpConnections
+from hbtable.runtime.network.sockets import Connections
 from hbtable.tablet.compactions import making, planning
 from hbtable.tablet.reads import hot_columns
 from tests.campaigns import soak_lives
 
-_serve, _compacted = TcpConnections.serve, making.compacted
+_serve, _compacted = Connections.serve, making.compacted
 
 
 class SoakBug(NamedTuple):
@@ -84,12 +84,12 @@ def descriptors_kept() -> Iterator[None]:
     """A server that keeps a descriptor for each client's connection."""
     kept: list[int] = []
 
-    def serve(self: TcpConnections, socket: Any, address: Any) -> None:
+    def serve(self: Connections, socket: Any, address: Any) -> None:
         kept.append(os.open(os.devnull, os.O_RDONLY))  # not its own: the client would never see the end
         _serve(self, socket, address)
 
     try:
-        with patch.object(soak_lives, "SETTLE_SECONDS", 0.2), patch.object(TcpConnections, "serve", serve):
+        with patch.object(soak_lives, "SETTLE_SECONDS", 0.2), patch.object(Connections, "serve", serve):
             yield
     finally:
         for descriptor in kept:

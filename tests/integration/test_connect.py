@@ -53,6 +53,12 @@ def test_it_takes_happybases_arguments() -> None:
         ({"user": "ann"}, ValueError),
         ({"secret": "file"}, ValueError),
         ({"user": 5, "secret": "file"}, TypeError),
+        ({"folder": 5}, TypeError),
+        ({"folder": ""}, ValueError),
+        ({"folder": "a\0b"}, ValueError),
+        ({"folder": "data", "port": 9091}, ValueError),
+        ({"folder": "data", "route": True}, ValueError),
+        ({"folder": "data", "user": "ann", "secret": "file"}, ValueError),
     ],
 )
 def test_arguments_that_cannot_be(arguments: dict[str, object], error: type[Exception]) -> None:

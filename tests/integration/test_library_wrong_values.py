@@ -55,6 +55,7 @@ DATABASE: dict[str, dict[str, Any]] = {
     "truncate_table": {"name": "made", "keep_splits": False, "disable": True},
     "merge_table": {"name": "made", "row_start": None, "row_stop": None},
     "serve": {"host": "127.0.0.1", "port": 0},
+    "share": {},
     "metrics": {},
     "usage_of": {"name": "t"},
     "namespaces": {},

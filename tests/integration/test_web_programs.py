@@ -59,8 +59,18 @@ def hit():
     return f"{database().table('hits').counter_inc('page', 'n:hits')} {os.getpid()}"
 """
 
-# The page's own; it connects to port 9090.
-CONNECTS: Final = next(block.text for block in blocks_of(Path(ROOT, PAGE)) if block.file == "app.py")
+FILES: Final = {block.file: block.text for block in blocks_of(Path(ROOT, PAGE)) if block.file}
+SHARES: Final = FILES["app.py"]
+CONNECTS: Final = SHARES.replace('folder="data"', '"127.0.0.1", 9090')
+OWNER: Final = FILES["gunicorn.conf.py"]
+
+SHARED_BEFORE_THE_FORK: Final = f"""
+import hbtable
+
+owner = hbtable.open("data")
+owner.create_table("hits", ["n"])
+owner.share()
+{SHARES.replace("local = threading.local()", 'local = threading.local(); local.db = hbtable.connect(folder="data")')}"""
 
 DJANGO: Final = """
 import functools, os, sys
@@ -195,13 +205,36 @@ def server() -> Iterator[str]:
         yield str(db.serve(port=0))
 
 
+def counts(web: Program) -> set[str]:
+    """The processes that answered; each request counted once."""
+    web.serves()
+    first = int(web.get()[1].split()[0])
+    answers = [web.get()[1].split() for _ in range(20)]
+    assert [int(number) for number, _ in answers] == list(range(first + 1, first + 21))
+    return {process for _, process in answers}
+
+
 @pytest.mark.parametrize("options", [(), ("--preload",), ("--threads", "4")], ids=" ".join)
 def test_workers_of_gunicorn_that_connect(options: tuple[str, ...], tmp_path: Path, server: str) -> None:
     with program(tmp_path, CONNECTS.replace("9090", server), *gunicorn("--workers", "2", *options)) as web:
-        web.serves()
-        first = int(web.get()[1].split()[0])
-        answers = [web.get()[1].split() for _ in range(20)]
-    assert [int(number) for number, _ in answers] == list(range(first + 1, first + 21))
+        counts(web)
+
+
+@pytest.mark.parametrize("options", [(), ("--preload",), ("--threads", "4"), ("--max-requests", "3")], ids=" ".join)
+def test_workers_of_gunicorn_that_share_the_folder(options: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "gunicorn.conf.py").write_text(OWNER)
+    with program(tmp_path, SHARES, *gunicorn("--workers", "2", *options)) as web:
+        processes = counts(web)
+        assert str(web.process.pid) not in processes
+        assert len(processes) >= (3 if "--max-requests" in options else 1)
+    assert not (tmp_path / "data" / "SOCKET").exists()
+    with hbtable.open(tmp_path / "data") as db:
+        assert db.table("hits").counter_get("page", "n:hits") >= 21
+
+
+def test_a_module_that_is_loaded_before_the_fork_shares_and_connects(tmp_path: Path) -> None:
+    with program(tmp_path, SHARED_BEFORE_THE_FORK, *gunicorn("--workers", "3", "--preload")) as web:
+        assert str(web.process.pid) not in counts(web)
 
 
 def test_one_worker_of_gunicorn_that_opens(tmp_path: Path) -> None:

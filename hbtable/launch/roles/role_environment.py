@@ -36,7 +36,7 @@ from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
-from hbtable.runtime.network.sockets import Address, Socket, TcpListener, serve
+from hbtable.runtime.network.sockets import Address, Listener, Socket, serve
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
@@ -126,7 +126,7 @@ class RoleEnvironment:
     def serve_roles(self, local: LocalTransport, port: int) -> tuple[RpcServer, str]:
         """Answers other processes' calls to what is in `local`; the address by which they reach it, listening."""
 
-        def listen(handle: Callable[[Socket, Address], None]) -> TcpListener:
+        def listen(handle: Callable[[Socket, Address], None]) -> Listener:
             return serve(self._listen.host, port, handle)
 
         options = self._configuration.options("rpc_server", RpcServerOptions)

@@ -49,7 +49,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.handed_sockets import HandedListener
-from hbtable.runtime.network.sockets import Address, Socket, TcpListener, serve
+from hbtable.runtime.network.sockets import Address, Listener, Socket, serve
 from hbtable.runtime.network.tls import TlsOptions
 from hbtable.runtime.processes.signals import on_stop_signals
 from hbtable.switches import switches
@@ -94,7 +94,7 @@ class Launcher:
         self._session: Session
         self._master: Master
         self._children: ServerChildren
-        self._listener: TcpListener
+        self._listener: Listener
         self._rpc: RpcServer
         self._status: ProcessStatus
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, final
 from gevent import socket as hub_socket
 
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.network.sockets import Address, Socket, TcpConnections, capacity_of, raise_descriptors
+from hbtable.runtime.network.sockets import Address, Connections, Socket, capacity_of, raise_descriptors
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
@@ -90,14 +90,14 @@ class Handover:
 
 @final
 class HandedListener:
-    """Takes connections that were accepted elsewhere, as runtime.sockets.TcpListener takes its own. `port`: the one at
+    """Takes connections that were accepted elsewhere, as runtime.sockets.Listener takes its own. `port`: the one at
     which clients see it."""
 
     def __init__(self, runtime: Runtime, port: int, handle: Callable[[Socket, Address], None]) -> None:
         self._runtime = runtime
         self.port = port
         self.capacity = capacity_of(raise_descriptors())
-        self._connections = TcpConnections(handle, self.capacity + 16)
+        self._connections = Connections(handle, self.capacity + 16)
         self._accepts = True
 
     def take(self, descriptor: int, address: Address) -> None:
@@ -122,6 +122,6 @@ class HandedListener:
 
     @switches
     def close(self, grace_seconds: float = 5.0) -> None:
-        """As TcpListener.close."""
+        """As Listener.close."""
         self.stop_accepting()
         self._connections.close(grace_seconds)

@@ -71,13 +71,15 @@ class ServedSocket:
 
 
 @final
-class TcpListener:
-    """A listening port and its connections."""
+class Listener:
+    """A listening socket and its connections."""
 
-    def __init__(self, host: str, server: StreamServer, connections: "TcpConnections", capacity: int) -> None:
+    def __init__(
+        self, host: str, port: int, server: "AcceptRetryingServer", connections: "Connections", capacity: int
+    ) -> None:
         self.host = host
-        self.port = int(server.address[1])
-        """The port itself, also when 0 (any free one) was asked for."""
+        self.port = port
+        """The port itself, also when 0 (any free one) was asked for; 0 of a Unix socket."""
         self.capacity = capacity
         """Connections for which there are file descriptors, beside those that files need."""
         self._server = server
@@ -91,6 +93,10 @@ class TcpListener:
         """New connections are refused from now on; open ones go on. Idempotent."""
         self._server.close()
 
+    def descriptors(self) -> list[int]:
+        """The socket's, until it listens no more, and those of its connections."""
+        return self._connections.descriptors() + self._server.descriptors()
+
     @switches
     def close(self, grace_seconds: float = 5.0) -> None:
         """*Switches.* Stops accepting, lets calls under way be answered, and cuts what still runs after the grace."""
@@ -99,7 +105,7 @@ class TcpListener:
 
 
 @final
-class TcpConnections:
+class Connections:
     """The connections of one listener, and the handler that each is given to."""
 
     def __init__(self, handle: Callable[[Socket, Address], None], most: int) -> None:
@@ -122,6 +128,9 @@ class TcpConnections:
             _log.error("connection from %s failed: %s: %s", address, type(error).__name__, error, exc_info=error)
         finally:
             self.sockets.pop(socket, None)
+
+    def descriptors(self) -> list[int]:
+        return [descriptor for socket in self.sockets if (descriptor := socket.fileno()) >= 0]
 
     @switches
     def close(self, grace_seconds: float) -> None:
@@ -157,19 +166,24 @@ class AcceptRetryingServer(StreamServer):
             self._timer.start(self._start_accepting_if_started)
             return None
 
+    def descriptors(self) -> list[int]:
+        """The listening socket's, until close()."""
+        listening = getattr(self, "socket", None)
+        return [] if listening is None else [listening.fileno()]
+
 
 @switches
-def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> TcpListener:
+def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> Listener:
     """Listens at once, and runs `handle` as a task for each connection, whose socket is closed when that returns.
 
     Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
     Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
     """
     capacity = capacity_of(raise_descriptors())
-    connections = TcpConnections(handle, capacity + 16)
+    connections = Connections(handle, capacity + 16)
     server = AcceptRetryingServer(listen(host, port, backlog), connections.serve)
     server.start()
-    return TcpListener(host, server, connections, capacity)
+    return Listener(host, int(server.address[1]), server, connections, capacity)
 
 
 def capacity_of(descriptors: int) -> int:

@@ -1,0 +1,192 @@
+"""hbtable.open().share() and hbtable.connect(folder=...): processes of one user share a folder by a socket in it."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import hbtable
+from tests.harness.commands import environment, run, run_python
+from tests.harness.waiting import SOON_SECONDS, eventually
+
+pytestmark = pytest.mark.integration
+
+OWNER = """
+import os, sys, time, hbtable
+db = hbtable.open(sys.argv[1], durability="os")
+db.create_table("t", ["f"]).put("r", {"f:a": "1"})
+db.share()
+"""
+STAYS = "print('shared', flush=True)\nsys.stdin.read()\n"
+WITH_A_CHILD = """
+child = os.fork()
+if not child:
+    time.sleep(3600)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def owner(folder: Path, program: str) -> Iterator["tuple[subprocess.Popen[str], str]"]:
+    """A process that shares the folder, and the line that it printed."""
+    command = [sys.executable, "-c", OWNER + program, str(folder)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(None)
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def test_another_process_uses_the_tables_until_it_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with hbtable.open(folder, durability="os") as database:
+        database.share()
+        database.share()
+        table = database.create_table("t", ["f"])
+        assert stat.S_IMODE((folder / "SOCKET").stat().st_mode) == 0o600
+        program = (
+            f"import hbtable\nwith hbtable.connect(folder={str(folder)!r}) as db:\n"
+            "    print(db.table('t').counter_inc('c', 'f:n', 3), db)\n    db.create_table('u', ['f'])\n"
+            f"try: hbtable.open({str(folder)!r})\nexcept hbtable.AlreadyExists as error: print(error)\n"
+        )
+        done = run_python(program, str(tmp_path))
+        counted, refused = done.stdout.splitlines()
+        assert counted == f"3 <hbtable database {folder}>"
+        assert refused.endswith(
+            f"in use by process {os.getpid()} (hbtable.open(), shared): stop it, or connect to it with "
+            f"hbtable.connect(folder='{folder}')"
+        )
+        assert table.counter_get("c", "f:n") == 3
+        assert database.tables() == [b"t", b"u"]
+        connected = hbtable.connect(folder=folder)
+        assert connected.tables() == [b"t", b"u"]
+        assert connected.table("t").regions()[0]["port"] == 0
+    assert not (folder / "SOCKET").exists()
+    for _ in range(2):
+        with pytest.raises(hbtable.Unavailable, match=rf"no process shares the data folder {folder} .*programs\.md"):
+            connected.tables()
+
+
+def test_a_folder_is_shared_and_has_a_port(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with hbtable.open(folder, durability="os") as database:
+        database.share()
+        port = database.serve(port=0)
+        with hbtable.connect(folder=folder) as first, hbtable.connect("127.0.0.1", port) as second:
+            first.create_table("t", ["f"]).put("r", {"f:a": "1"})
+            assert second.table("t").row("r") == {b"f:a": b"1"}
+            assert second.table("t").regions()[0]["port"] == port
+        assert f"hbtable.open(), shared, 127.0.0.1:{port}\n" in (folder / "LOCK").read_text()
+
+
+def test_a_path_that_is_longer_than_the_address_of_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / ("a" * 120) / "data"
+    folder.parent.mkdir()
+    monkeypatch.chdir(folder.parent)
+    with hbtable.open("data", durability="os") as database:
+        database.share()
+        connected = hbtable.connect(folder="data", autoconnect=False)
+        monkeypatch.chdir(tmp_path)
+        assert connected.tables() == []
+        connected.close()
+
+
+def test_what_a_killed_owner_left_is_no_way_in_and_in_nobodys_way(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with owner(folder, STAYS) as (process, _), hbtable.connect(folder=folder) as connected:
+        assert connected.table("t").row("r") == {b"f:a": b"1"}
+        process.kill()
+        process.wait()
+        assert (folder / "SOCKET").exists()
+        with pytest.raises(hbtable.Unavailable, match="no process shares"):
+            connected.tables()
+        assert run("check", str(folder)).returncode == 0
+        with hbtable.open(folder, read_only=True) as reading:
+            assert reading.tables() == [b"t"]
+        with hbtable.open(folder, durability="os") as database:
+            assert not (folder / "SOCKET").exists()
+            database.share()
+            assert connected.table("t").row("r") == {b"f:a": b"1"}
+
+
+def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with owner(folder, WITH_A_CHILD) as (process, child):
+        try:
+            before = hbtable.connect(folder=folder)
+            assert before.tables() == [b"t"]
+            process.kill()
+            process.wait()
+            with pytest.raises(hbtable.Unavailable, match="no process shares"):
+                before.tables()
+        finally:
+            os.kill(int(child), signal.SIGKILL)
+
+    def is_free() -> bool:  # the child had inherited the lock
+        try:
+            hbtable.open(folder, durability="os").close()
+        except hbtable.AlreadyExists:
+            return False
+        return True
+
+    eventually(is_free, SOON_SECONDS, "a folder that nobody has")
+
+
+def test_a_connection_from_before_a_fork_is_another_one_in_the_child(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    program = (
+        "import os, hbtable\n"
+        f"db = hbtable.connect(folder={str(folder)!r})\ntable = db.table('t')\ntable.put('r', {{'f:n': 'x'}})\n"
+        "children = []\n"
+        "for number in range(3):\n    children.append(os.fork())\n    if not children[-1]:\n        break\n"
+        "own = f'r{len(children)}{bool(children[-1])}'\n"
+        "for number in range(100):\n"
+        "    table.put(own, {'f:n': f'{own}-{number}'})\n"
+        "    assert table.row(own) == {b'f:n': f'{own}-{number}'.encode()}\n"
+        "if children[-1]:\n    print([os.waitpid(child, 0)[1] for child in children])\n"
+    )
+    with hbtable.open(folder, durability="os") as database:
+        database.create_table("t", ["f"])
+        database.share()
+        done = run_python(program, str(tmp_path))
+        assert done.stdout == "[0, 0, 0]\n", done.stderr
+        assert len(list(database.table("t").scan())) == 5
+
+
+def test_nobody_is_answered_once_the_folder_is_lost(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with hbtable.open(folder, durability="os") as database:
+        database.share()
+        connected = hbtable.connect(folder=folder)
+        folder.rename(tmp_path / "moved")
+        shutil.copytree(tmp_path / "moved", folder, ignore=shutil.ignore_patterns("SOCKET"))
+
+        def is_cut_off() -> bool:
+            try:
+                connected.tables()
+            except hbtable.Unavailable:
+                return True
+            return False
+
+        eventually(is_cut_off, SOON_SECONDS, "a connection that is cut off")
+
+
+def test_what_cannot_be_shared(tmp_path: Path) -> None:
+    hbtable.open(tmp_path / "data", durability="os").close()
+    with hbtable.open(":memory:") as database, pytest.raises(hbtable.InvalidRequest, match=r"serve\(\) opens a port"):
+        database.share()
+    with hbtable.open(tmp_path / "data", read_only=True) as database, pytest.raises(hbtable.InvalidRequest):
+        database.share()
+    with pytest.raises(hbtable.Unavailable, match="is closed"):
+        database.share()
