@@ -20,7 +20,7 @@ from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.http_heads import RawRequest
-from hbtable.hbase.transports.http_refusals import START_BYTES, THRIFT, as_error, in_thrift, is_thrift
+from hbtable.hbase.transports.http_refusals import START_BYTES, THRIFT, as_error, in_thrift, is_of_browser, is_thrift
 from hbtable.hbase.transports.http_users import answered, challenges, refusal_without_tls, says_who, user_of
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
 from hbtable.switches import switches
@@ -34,6 +34,10 @@ _WHAT_THIS_IS: Final = (
     "This port speaks HBase's Thrift interfaces over plain TCP (framed or unframed, binary or compact) and over HTTP, "
     'as POST requests with one message each. Connect with a Thrift client, for example happybase.Connection("{host}", '
     "{port}) or thriftpy2's THttpClient."
+)
+_OF_A_BROWSER: Final = (
+    "This is a request of a browser (Origin, Sec-Fetch-Site), which any page may have it send, and with its user's "
+    "rights: none is carried out. A proxy in between takes these headers away for pages of yours."
 )
 _MAY_BE_READ_IN_TWO_WAYS: Final = "A proxy might read this request in another way: {}."
 
@@ -163,6 +167,9 @@ class HttpStream:
         fault = self._raw.fault_of_head(request, self._http.trailing_data[0])
         if fault:
             self._refuse(400, _MAY_BE_READ_IN_TWO_WAYS.format(fault))
+            return None
+        if is_of_browser(list(request.headers)):
+            self._refuse(403, _OF_A_BROWSER)
             return None
         verifier = self._context.security.verifier
         if verifier is not None and not self._let_in(request, verifier):

@@ -19,6 +19,7 @@ from hbtable.thrift.message_input import MessageInput
 from hbtable.thrift.wire import INTERNAL_ERROR, Call, EndOfStream, Malformed, MessageTooLarge
 
 THRIFT: Final = b"application/x-thrift"
+_OF_BROWSERS: Final = (b"origin", b"sec-fetch-site")
 START_BYTES: Final = 512
 """Of a body: its message's name and number stand there."""
 
@@ -27,6 +28,12 @@ def is_thrift(headers: Headers) -> bool:
     """Whether the request says that its body is a message of Thrift."""
     said = next((value for name, value in headers if name == b"content-type"), b"")
     return said.partition(b";")[0].strip().lower() == THRIFT
+
+
+def is_of_browser(headers: Headers) -> bool:
+    """Whether a browser sent it. Any page may have that done, also to 127.0.0.1, where nobody is asked who he is; and
+    one whose name leads there is no other site to it."""
+    return any(name in _OF_BROWSERS for name, _ in headers)
 
 
 def as_error(status: int, why: str) -> HbtableError:

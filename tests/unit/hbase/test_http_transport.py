@@ -298,3 +298,30 @@ def test_a_first_line_that_is_none_of_http_is_answered_before_more_comes(gateway
     stream = FakeStream((said, lambda: sent.append(stream.sent)))
     GatewayConnection(stream, "client:1", gateway.context).serve()
     assert sent[0].startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Origin: https://evil.example",
+        "origin: null",
+        "Origin: http://localhost:9090",
+        "Origin:",
+        "sec-fetch-site: same-site",
+    ],
+)
+@pytest.mark.parametrize("kind", ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-thrift\r\n"])
+def test_a_page_that_somebody_looks_at_in_a_browser_calls_nothing(gateway: Any, header: str, kind: str) -> None:
+    """Any page may have a browser of this machine POST to 127.0.0.1, and by a name of its own for that it is no other
+    site's request. The browser says so in each."""
+    stream = gateway.talk(LINE + f"{header}\r\n{kind}".encode() + LENGTH + b"\r\n" + CALL)
+    ((status, why),) = responses(stream.sent, ["POST"])
+    assert status == 403
+    assert b"of a browser" in why
+    assert stream.closed
+
+
+def test_clients_that_are_no_browsers_may_say_how_they_fetch(gateway: Any, client: Any) -> None:
+    """As fetch() of Node does."""
+    stream = gateway.talk(LINE + b"Sec-Fetch-Mode: cors\r\nAccept: */*\r\n" + LENGTH + b"\r\n" + CALL)
+    assert [status for status, _ in responses(stream.sent, ["POST"])] == [200]
