@@ -7,13 +7,14 @@ from tests.harness.document_blocks import PageRun, blocks_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 USERS = blocks_of(PAGE, "From nothing to users and TLS")
+RIGHTS = blocks_of(PAGE, "Who may do what")
 
 
 def test_from_nothing_to_users_and_tls(tmp_path: Path) -> None:
     with PageRun(PAGE, tmp_path) as run:
-        for block in USERS:
+        for block in (*USERS, *RIGHTS):
             run.run(block)
-    assert len(USERS) == 2
+    assert (len(USERS), len(RIGHTS)) == (2, 1)
 
 
 def test_from_nothing_to_kerberos(realm: kdc.Kdc, tmp_path: Path) -> None:

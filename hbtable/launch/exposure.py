@@ -10,9 +10,9 @@ from hbtable.launch.config.configuration import Configuration
 from hbtable.runtime.network.tls import TlsOptions
 
 
-def refuse_exposed(configuration: Configuration, host: str, key: str) -> None:
+def refuse_exposed(configuration: Configuration, host: str, key: str, http_port: int) -> None:
     """InvalidConfiguration when others than this machine reach a port at `host` and nobody asks who they are, or the
-    answer can be read on the way. `key`: of the configuration."""
+    answer can be read on the way. `key`: of the configuration. `http_port`: of the pages there, or 0."""
     if is_loopback(host):
         return
     tls, auth = configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
@@ -22,6 +22,8 @@ def refuse_exposed(configuration: Configuration, host: str, key: str) -> None:
         missing = "tls.certificate is not set: passwords and data could be read on the way"
     elif auth.plain_text and not tls.required:
         missing = "auth.plain_text is set without tls.required: passwords could be read on the way"
+    elif auth.plain_text and http_port:
+        missing = "auth.plain_text is set with an http_port, which has no TLS: passwords could be read on the way"
     else:
         return
     raise InvalidConfiguration(
@@ -30,9 +32,9 @@ def refuse_exposed(configuration: Configuration, host: str, key: str) -> None:
     )
 
 
-def refuse_exposed_role(configuration: Configuration, host: str) -> None:
+def refuse_exposed_role(configuration: Configuration, host: str, http_port: int) -> None:
     """As refuse_exposed(), for the ports of a cluster's role, among them the one for the other roles."""
-    refuse_exposed(configuration, host, "listen.host")
+    refuse_exposed(configuration, host, "listen.host", http_port)
     if configuration.options("cluster", ClusterOptions).key or is_loopback(host):
         return
     raise InvalidConfiguration(

@@ -254,7 +254,7 @@ def run(
     check_open_files(configuration)
     options = configuration.options("server", ServerOptions).overridden(data, host, port)
     if not insecure:
-        refuse_exposed(configuration, options.host, "server.host")
+        refuse_exposed(configuration, options.host, "server.host", options.http_port)
     server = SingleServer(configuration, options, options.folder(os.environ))
     on_stop_signals(
         server.ask_to_stop, partial(reload_security, server.security) if server.security.has_files else None

@@ -77,7 +77,6 @@ SHOWN: Final = {
     ("docs/security.md", "hbtable cluster-key"): "cluster-tests/test_cluster_key.py",
     ("docs/security.md", "(umask 077"): "cluster-tests/test_zookeeper_access.py",
     ("docs/security.md", "curl --cacert"): _SECURITY_PAGE,
-    ("docs/security.md", "hbtable shell --user admin"): "cluster-tests/test_permissions.py",
     ("docs/security.md", "- job_name"): "is of Prometheus' configuration",
     ("docs/speed.md", "git worktree"): _BY_HAND,
     ("docs/speed.md", "compat-tests/servers/real-hbase"): _BY_HAND,

@@ -2,6 +2,7 @@
 are for those who may see how the table is made.
 
 The port has no TLS: passwords and tokens are taken from this machine alone, unless auth.plain_text takes them anywhere.
+A proxy on this machine makes others look like it; where it says so, it has to say as well that it took them over TLS.
 """
 
 import ipaddress
@@ -52,6 +53,17 @@ _HERE: Final = (
     "this port has no TLS, and takes passwords and tokens from its own machine only (or everywhere, with "
     "auth.plain_text = true). Others may have read what was sent just now: change the password, or revoke the token"
 )
+_OF_A_PROXY: Final = (
+    "this port takes passwords and tokens from its own machine only (or everywhere, with auth.plain_text = true), and "
+    "a proxy there handed yours on: have it take them over HTTPS, and say X-Forwarded-Proto: https. Others may have "
+    "read what was sent just now: change the password, or revoke the token"
+)
+_SAID_BY_PROXIES: Final = (
+    "HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO",
+    "HTTP_X_REAL_IP",
+)  # fmt: skip
+_PROTOCOL: Final = re.compile(r'(?:^|[;,])\s*proto\s*=\s*"?([^";,]*)', re.IGNORECASE)
+"""Of the header Forwarded (RFC 7239)."""
 
 
 @final
@@ -86,8 +98,11 @@ class PageAccess:
         if not said:
             return Refusal("401 Unauthorized", [_CHALLENGE], _WHO)  # a browser's first question: nobody to write down
         try:
-            if not (self._plain_text or _is_here(host)):
-                raise NotAuthenticated(_HERE)
+            if not self._plain_text:
+                if not _is_here(host):
+                    raise NotAuthenticated(_HERE)
+                if _came_without_tls(environment):
+                    raise NotAuthenticated(_OF_A_PROXY)
             user = proved(said, host, self._verifier)
         except NotAuthenticated as error:
             self._denied(client, "login", str(error))
@@ -135,3 +150,14 @@ def _is_here(host: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_loopback
+
+
+def _came_without_tls(environment: Environment) -> bool:
+    """Whether a proxy handed this on, and does not say that it took it over TLS. Who makes that up by himself deceives
+    nobody else."""
+    if not any(header in environment for header in _SAID_BY_PROXIES):
+        return False
+    said = str(environment.get("HTTP_X_FORWARDED_PROTO", "")).split(",")
+    protocols = [one.strip() for one in said if one.strip()]
+    protocols += _PROTOCOL.findall(str(environment.get("HTTP_FORWARDED", "")))
+    return not protocols or any(protocol.lower() != "https" for protocol in protocols)

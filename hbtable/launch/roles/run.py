@@ -49,7 +49,7 @@ def run_to_the_end(name: str, configuration: Configuration, listen: ListenOption
     are."""
     try:
         if not insecure:
-            refuse_exposed_role(configuration, listen.host)
+            refuse_exposed_role(configuration, listen.host, listen.http_port)
         code = _run(name, configuration, listen)
     except HbtableError as error:
         # Here, and not where all commands' errors are shown: what was tried may have left calls that hang.

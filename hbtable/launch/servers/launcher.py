@@ -281,7 +281,7 @@ def run(
     if sys.platform != "linux":
         raise InvalidConfiguration("--servers needs Linux, whose kernel ends the servers of a launcher that died")
     if not insecure:
-        refuse_exposed(configuration, server.host, "server.host")
+        refuse_exposed(configuration, server.host, "server.host", server.http_port)
     limit_bytes = _memory_of_each(configuration.options("memory", MemoryOptions).limit(of_machine()), count)
     folder = server.folder(os.environ)
     told = [*defines, f"memory.limit_bytes={limit_bytes}"]

@@ -21,7 +21,7 @@ AUTH = "auth.enabled=true"
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
 def test_loopback_needs_nothing(host: str) -> None:
     assert is_loopback(host)
-    refuse_exposed(read_configuration(None, {}), host, "server.host")
+    refuse_exposed(read_configuration(None, {}), host, "server.host", 0)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.0.2.7", "10.0.0.1", "a\ud800"])
@@ -49,26 +49,40 @@ def test_a_name_without_an_address_is_taken_for_more(monkeypatch: pytest.MonkeyP
 )
 def test_without_users_or_without_tls_it_is_refused(settings: list[str], words: str) -> None:
     with pytest.raises(InvalidConfiguration, match=words) as refused:
-        refuse_exposed(read_configuration(None, {}, settings), "192.0.2.7", "server.host")
+        refuse_exposed(read_configuration(None, {}, settings), "192.0.2.7", "server.host", 0)
     assert "server.host = '192.0.2.7'" in str(refused.value)
     assert "--insecure" in str(refused.value)
 
 
+def test_pages_that_take_passwords_from_everywhere_are_refused() -> None:
+    """Their port has no TLS."""
+    settings = [AUTH, TLS, "auth.plain_text=true", "tls.required=true"]
+    with pytest.raises(
+        InvalidConfiguration, match=r"auth\.plain_text is set with an http_port, which has no TLS"
+    ) as one:
+        refuse_exposed(read_configuration(None, {}, settings), "192.0.2.7", "server.host", 9091)
+    assert "--insecure" in str(one.value)
+    refuse_exposed(read_configuration(None, {}, settings[:2]), "192.0.2.7", "server.host", 9091)
+    of_role = read_cluster_configuration(None, {}, [*settings, "cluster.key=key"])
+    with pytest.raises(InvalidConfiguration, match="with an http_port"):
+        refuse_exposed_role(of_role, "192.0.2.7", 9091)
+
+
 @pytest.mark.parametrize("more", [[], ["auth.plain_text=true", "tls.required=true"]])
 def test_with_both_it_is_served(more: list[str]) -> None:
-    refuse_exposed(read_configuration(None, {}, [AUTH, TLS, *more]), "192.0.2.7", "server.host")
+    refuse_exposed(read_configuration(None, {}, [AUTH, TLS, *more]), "192.0.2.7", "server.host", 0)
 
 
 def test_a_role_needs_the_clusters_key_as_well() -> None:
     def configuration(*settings: str) -> Configuration:
         return read_cluster_configuration(None, {}, settings)
 
-    refuse_exposed_role(configuration(), "127.0.0.1")
-    refuse_exposed_role(configuration(AUTH, TLS, "cluster.key=key"), "192.0.2.7")
+    refuse_exposed_role(configuration(), "127.0.0.1", 9091)
+    refuse_exposed_role(configuration(AUTH, TLS, "cluster.key=key"), "192.0.2.7", 0)
     with pytest.raises(InvalidConfiguration, match=r"cluster\.key is not set.*hbtable cluster-key FILE.*--insecure"):
-        refuse_exposed_role(configuration(AUTH, TLS), "192.0.2.7")
+        refuse_exposed_role(configuration(AUTH, TLS), "192.0.2.7", 0)
     with pytest.raises(InvalidConfiguration, match=r"auth\.enabled is not set"):
-        refuse_exposed_role(configuration("cluster.key=key"), "192.0.2.7")
+        refuse_exposed_role(configuration("cluster.key=key"), "192.0.2.7", 0)
 
 
 def test_a_key_is_made_by_a_command(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -81,14 +82,17 @@ class Site:
             access,
         )
 
-    def ask(self, path: str, said: str = "", host: str = "127.0.0.1") -> tuple[int, dict[str, str], bytes]:
+    def ask(
+        self, path: str, said: str = "", host: str = "127.0.0.1", headers: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[int, dict[str, str], bytes]:
         seen: list[Any] = []
         environment = {"PATH_INFO": path, "REMOTE_ADDR": host, "REMOTE_PORT": "7"}
+        environment |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
         if said:
             environment["HTTP_AUTHORIZATION"] = said
-        body = b"".join(self.pages(environment, lambda status, headers: seen.append((status, dict(headers)))))
-        ((status, headers),) = seen
-        return int(status.split()[0]), headers, body
+        body = b"".join(self.pages(environment, lambda status, sent: seen.append((status, dict(sent)))))
+        ((status, sent),) = seen
+        return int(status.split()[0]), sent, body
 
 
 def bearer(name: str) -> str:
@@ -176,6 +180,46 @@ def test_secrets_are_taken_from_this_machine_only(site: Site, said: str, host: s
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.5.5.5", "::1", "::ffff:127.0.0.1"])
 def test_this_machine_has_many_addresses(site: Site, host: str) -> None:
     assert site.ask("/metrics", bearer("ann"), host)[0] == 200
+
+
+OF_PROXIES = [
+    {"X-Forwarded-For": "10.0.0.7"},
+    {"X-Real-IP": "10.0.0.7"},
+    {"X-Forwarded-Host": "metrics.example.com"},
+    {"Via": "1.1 proxy"},
+    {"Forwarded": "for=10.0.0.7"},
+    {"Forwarded": "for=10.0.0.7;proto=http"},
+    {"X-Forwarded-Proto": "http"},
+    {"X-Forwarded-For": "10.0.0.7", "X-Forwarded-Proto": "http"},
+    {"X-Forwarded-Proto": "https, http"},
+    {"Forwarded": "for=10.0.0.7;proto=https, for=10.0.0.8;proto=http"},
+    {"Forwarded": "proto=https", "X-Forwarded-Proto": "http"},
+]
+OF_PROXIES_WITH_TLS = [
+    {"X-Forwarded-For": "10.0.0.7", "X-Forwarded-Proto": "https"},
+    {"Forwarded": 'for=10.0.0.7; Proto="HTTPS"'},
+    {"Forwarded": "for=10.0.0.7;proto=https, for=10.0.0.8;proto=https", "Via": "1.1 proxy"},
+]
+
+
+@pytest.mark.parametrize("headers", OF_PROXIES, ids=str)
+@pytest.mark.parametrize("said", [bearer("root"), basic("ann", "correct horse")], ids=["token", "password"])
+def test_what_a_proxy_of_this_machine_took_without_tls_is_not_of_this_machine(
+    runtime: GeventRuntime, said: str, headers: dict[str, str]
+) -> None:
+    site = Site(runtime)
+    status, _, body = site.ask("/metrics", said, headers=headers)
+    assert (status, site.denied) == (401, [(None, "login")])
+    assert b"X-Forwarded-Proto: https" in body
+    assert b"change the password, or revoke the token" in body
+    assert site.ask("/readyz", headers=headers)[0] == 200
+    assert Site(runtime, plain_text=True).ask("/metrics", said, headers=headers)[0] == 200
+
+
+@pytest.mark.parametrize("headers", OF_PROXIES_WITH_TLS, ids=str)
+def test_what_a_proxy_of_this_machine_took_over_tls_is_good(site: Site, headers: dict[str, str]) -> None:
+    assert site.ask("/metrics", bearer("ann"), headers=headers)[0] == 200
+    assert site.ask("/metrics", bearer("ann"), "10.0.0.7", headers)[0] == 401, "everybody may say so from elsewhere"
 
 
 def test_with_plain_text_they_are_taken_everywhere(runtime: GeventRuntime) -> None:
