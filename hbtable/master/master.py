@@ -13,7 +13,7 @@ from functools import partial
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.paths import MASTER, MERGES, SERVERS, MasterCandidate, candidate_lock
+from hbtable.lockservice.paths import MERGES, SERVERS, MasterCandidate, candidate_lock
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.files.collector import Collected, CollectionTimes, Collector, CollectorOptions
@@ -21,6 +21,7 @@ from hbtable.master.full_disk_start import FullDiskStart
 from hbtable.master.mastership import Mastership
 from hbtable.master.metrics import MasterMetrics
 from hbtable.master.new_ids import NewIds
+from hbtable.master.own_changes import OwnFiles, OwnSession
 from hbtable.master.reconciler import Reconciler
 from hbtable.master.servers.liveness import expire_server
 from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
@@ -109,16 +110,18 @@ class Master:
         self._on_lost = on_lost
         self._options = options = options or MasterOptions()
         locator = Locator(session, transport, runtime, _impatient(self._options.metadata_patience_seconds))
-        self._catalog = catalog = Catalog(session, locator, fs)
+        mastership = self._mastership = Mastership(runtime, session, fs, options.suspended_seconds, self._lose)
+        change = mastership.check_change
+        session, fs = OwnSession(session, change), OwnFiles(fs, change)
+        self._own_session, self._own_fs = session, fs
+        self._catalog = catalog = Catalog(session, locator, fs, change)
         garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._metrics = metrics = MasterMetrics(registry or Registry())
         history = self._history = TabletHistory(runtime, locator.calls, kept=fs.log_kind != LOCAL)
         many = options.parallel_loads
         self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics, history.note)
-        suspended = options.suspended_seconds
-        self._mastership = Mastership(runtime, session, fs, suspended, lambda: self._placement.epoch, self._lose)
-        check, check_own, admit = self._mastership.check, self._mastership.check_own, self._mastership.admit
+        check, check_own, admit = mastership.check, mastership.check_own, mastership.admit
         self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
@@ -135,7 +138,7 @@ class Master:
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
         self._wake = runtime.event()
-        self._stopping = self._announced = self._lost = self._system_served = False
+        self._stopping = self._announced = self._system_served = False
         self._task: Task | None = None
         self._full_disk_start = FullDiskStart(
             runtime, fs, catalog, transport, lambda: self._collect_now(rows=False), partial(expire_server, session)
@@ -159,8 +162,8 @@ class Master:
     @switches
     def acquire(self, address: str = "") -> None:
         """Becomes the master, or Conflict when there is one. Makes the cluster when there is none."""
-        self._placement.epoch = self._session.lock(MASTER, address.encode())
-        bootstrap(self._runtime, self._session, self._fs, self._catalog)
+        self._placement.epoch = self._mastership.take(address)
+        bootstrap(self._runtime, self._own_session, self._own_fs, self._catalog)
         self._reconciler.on_left_over(self.request_cycle)
         self._session.watch(SERVERS, self.wake)
 
@@ -178,12 +181,9 @@ class Master:
         self._wake.set()
         ending = spawn_counted(self._runtime, self._end_work, name="end of the master's work")
         in_time = ending.join(patience_seconds)
-        self._placement.over = True
         self._mastership.stop()
         self._states.stop()
-        if self._placement.epoch:
-            self._placement.epoch = 0
-            self._session.unlock(MASTER)
+        self._mastership.resign()
         if not in_time:
             ending.kill()
             log.warning("master: it stops beside calls that servers have not answered within %g s", patience_seconds)
@@ -204,7 +204,7 @@ class Master:
     @property
     def acting(self) -> bool:
         """Whether this one is the master, and not a standby."""
-        return bool(self._placement.epoch)
+        return self._mastership.acting
 
     def wake(self) -> None:
         """Work now. Does not switch."""
@@ -274,13 +274,13 @@ class Master:
             self._wake.wait(self._options.period_seconds if idle else _SHORT_PAUSE_SECONDS)
 
     def _lose(self, why: str) -> None:
+        if self._stopping:
+            return  # in order, or for this
         self._note(f"{why}; this master stops, another one takes over")
         self._stopping = True
         self._mastership.end()
         self._wake.set()
-        if not self._lost:
-            self._lost = True
-            self._on_lost()
+        self._on_lost()
 
     def _note(self, message: str) -> None:
         if message != self.last_message:

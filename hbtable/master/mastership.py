@@ -1,4 +1,4 @@
-"""The right to act as the master: the epoch of its lock says who has it, and the session whether it holds now."""
+"""The right to act as the master: its lock says who has it, and the session whether it holds now."""
 
 from collections.abc import Callable
 from typing import Final, final
@@ -7,6 +7,7 @@ from hbtable.errors import LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.identity import check_same
 from hbtable.lockservice.interface import Session
+from hbtable.lockservice.paths import MASTER
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
@@ -25,23 +26,38 @@ class Mastership:
         session: Session,
         fs: FileSystem,
         suspended_seconds: float,
-        epoch: Callable[[], int],
         lose: Callable[[str], None],
     ) -> None:
-        """`epoch`: that of the lock, 0 without it. `lose` is told why this process can be master no longer; neither
-        switches. `suspended_seconds`: how long a master may be without the lock service."""
+        """`lose` is told why this process can be master no longer, and must not switch. `suspended_seconds`: how long a
+        master may be without the lock service."""
+        self.acting = False
+        """Whether this process has the lock, as far as it knows, and has not given it up."""
         self._runtime = runtime
         self._session = session
         self._fs = fs
         self._suspended_seconds = suspended_seconds
-        self._epoch = epoch
         self._lose = lose
-        self._over = False
+        self._over = self._resigned = False
         self._task: Task | None = None
+
+    @switches
+    def take(self, address: str) -> int:
+        """The epoch of the lock, which this process has on return. Conflict: another one has it."""
+        epoch = self._session.lock(MASTER, address.encode())
+        self.acting = True
+        return epoch
+
+    @switches
+    def resign(self) -> None:
+        """Gives the lock up, if this process has it. What is still under way changes nothing from now on."""
+        self._resigned = True
+        if self.acting:
+            self.acting = False
+            self._session.unlock(MASTER)
 
     def check(self) -> None:
         """Raises Unavailable while this is not the master, or may not act; LockLost when it never may again."""
-        if not self._epoch():
+        if not self.acting:
             raise Unavailable("this is not the master at the moment; try again")
         if self._session.over():
             raise LockLost("the master lost its lock and stops; another one takes over")
@@ -53,6 +69,12 @@ class Mastership:
         """Raises InvalidConfiguration when the files may be another cluster's. To be called before any is deleted."""
         self.check()
         check_same(self._session, self._fs)
+
+    def check_change(self) -> None:
+        """The same, for something that is under way already: who resigned never may again."""
+        if self._resigned:
+            raise LockLost("this master has stopped, and the next one is at work")
+        self.check()
 
     def admit(self) -> None:
         """Refuses a call of MasterService unless this process is the master. Unavailable: nothing was begun, so its
@@ -87,7 +109,7 @@ class Mastership:
                 return
             if session.valid():
                 confirmed = clock()
-            elif self._epoch() and clock() - confirmed > self._suspended_seconds:
+            elif self.acting and clock() - confirmed > self._suspended_seconds:
                 self._lose("the lock service cannot be reached")
                 return
             self._runtime.sleep(_LOOK_SECONDS)

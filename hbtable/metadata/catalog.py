@@ -51,13 +51,21 @@ T = TypeVar("T")
 
 class Catalog:
     """Reads METADATA and changes it by compare-and-set. `file_system`: where the root's copy goes; None for roles that
-    never write the root's record."""
+    never write the root's record. `may_change` raises when this process may change nothing, and is asked right before
+    each change of a row; the root's record goes by `session` and `file_system`."""
 
-    def __init__(self, session: Session, locator: Locator, file_system: FileSystem | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        locator: Locator,
+        file_system: FileSystem | None = None,
+        may_change: Callable[[], None] = lambda: None,
+    ) -> None:
         self._session = session
         self._locator = locator
         self._calls = locator.calls
         self._file_system = file_system
+        self._may_change = may_change
 
     @property
     def calls(self) -> MetadataCalls:
@@ -314,7 +322,7 @@ class Catalog:
         def change(service: TabletService, record: TabletRecord) -> bool:
             return service.check_and_mutate(record.tablet_id, key, layout.FAMILY, layout.QUALIFIER, expected, mutation)
 
-        return self._calls.call(key, change, repeatable=False)
+        return self._calls.call(key, change, repeatable=False, before=self._may_change)
 
     # ---------------------------------------------------------------- the root's file
 

@@ -44,8 +44,15 @@ class MetadataCalls:
         self._options = options
 
     @switches
-    def call(self, row: bytes, function: Callable[[TabletService, TabletRecord], T], repeatable: bool = True) -> T:
-        """`function` with the server and record of the METADATA tablet that holds `row`.
+    def call(
+        self,
+        row: bytes,
+        function: Callable[[TabletService, TabletRecord], T],
+        repeatable: bool = True,
+        before: Callable[[], None] = lambda: None,
+    ) -> T:
+        """`function` with the server and record of the METADATA tablet that holds `row`. `before` is called right
+        before each try, without a switch between; what it raises counts as an answer, but LockLost is passed on.
 
         Unavailable when that tablet cannot be reached within the deadline; nothing was applied then. OutcomeUnknown
         when `function` is not `repeatable` and its server lost its lock while it ran.
@@ -58,7 +65,9 @@ class MetadataCalls:
                 record = self._find(METADATA_TABLE_ID, row)
                 if not record.owner:
                     raise StaleLocation(f"METADATA tablet {record.tablet_id} is not assigned to a tablet server")
-                return self._once(function, self._transport.tablet_service(record.owner), record, repeatable)
+                service = self._transport.tablet_service(record.owner)
+                before()
+                return self._once(function, service, record, repeatable)
             except OutOfSpace:
                 raise
             except StaleLocation as error:

@@ -75,9 +75,8 @@ class Placement:
     ) -> None:
         """`note` is TabletHistory.note."""
         self.epoch = 0
-        """Of the master's lock; sent with every call."""
-        self.over = False
-        """This master stopped, and what it left under way changes no owner any more: the next one is at work."""
+        """Of the master's lock; sent with every call, also by what goes on after the master stopped: servers refuse it
+        once there is a next one."""
         self._runtime = runtime
         self._catalog = catalog
         self._transport = transport
@@ -169,7 +168,6 @@ class Placement:
         for name in sorted(self.recoveries.missing([record], living)):
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
-            self._check_not_over()
             unowned, record = record, assigned(record, action.server, self.emptied)
             self._catalog.replace_tablet(unowned, record)
             self.note(record, GIVEN, action.server, action.why)
@@ -277,17 +275,12 @@ class Placement:
         # Another owner may serve it, and was not asked to unload it; so may this one, in a later generation: a load may
         # have come after it said that it does not (tabletserver.online_tablets).
         if current.owner and (current.owner, current.generation) == (record.owner, record.generation):
-            self._check_not_over()
             # Of a dead owner no log is dropped: the next one recovers.
             vacated = given_back(current) if lives else released(current)
             self._catalog.replace_tablet(current, vacated)
             self.note(current, TAKEN, current.owner, "it did not serve it" if lives else "it was dead")
             return vacated
         return current
-
-    def _check_not_over(self) -> None:
-        if self.over:
-            raise LockLost("this master has stopped, and the next one gives tablets to servers")
 
     @switches
     def vacate_to_disable(self, record: TabletRecord, living: Collection[str]) -> None:

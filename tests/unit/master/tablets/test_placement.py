@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from hbtable.errors import LockLost, Unavailable
+from hbtable.errors import Unavailable
 from hbtable.master.tablets.placement import Placement
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
@@ -69,19 +69,5 @@ def test_it_stays_where_it_is_while_the_next_one_has_not_answered_many_calls() -
         assert placement.metrics.moves.value == 1
         released.set()
         placement.slow_loads.finish()
-
-    runtime.run(body)
-
-
-def test_a_master_that_stopped_changes_no_owner() -> None:
-    runtime, record = SimulatedRuntime(1), tablet(100, "gives")
-
-    def body() -> None:
-        world = OneRow(record)
-        placement = placed(runtime, world)
-        placement.over = True
-        with pytest.raises(LockLost, match="has stopped"):
-            placement.move(record, "well", "why", SCHEMA, {"gives", "well"})
-        assert world.record == record
 
     runtime.run(body)
