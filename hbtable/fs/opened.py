@@ -83,9 +83,12 @@ def _hosts(listed: str, given: str) -> tuple[str, ...]:
     return hosts
 
 
-def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions | None = None) -> FileSystem:
-    """The adapter for `address`; nothing is sent yet. InvalidConfiguration for an address that cannot be one, or one
-    whose optional package is not installed."""
+def open_file_system(
+    address: str, runtime: Runtime, options: FileSystemOptions | None = None, looks_only: bool = False
+) -> FileSystem:
+    """The adapter for `address`; nothing is sent yet. `looks_only`: nothing is changed through it, not even to find out
+    which of several NameNodes is active. InvalidConfiguration for an address that cannot be one, or one whose optional
+    package is not installed."""
     options = options or FileSystemOptions()
     parts = parse_address(address)
     if not parts.scheme:
@@ -94,8 +97,9 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
         encrypted = parts.scheme == ENCRYPTED
         http = _carrier(runtime, "webhdfs.sign_in", options.webhdfs.sign_in, encrypted, options.webhdfs.ca)
         return WebHdfsFileSystem(
-            runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=http.close, encrypted=encrypted
-        )
+            runtime, parts.hosts, parts.folder, http, options.webhdfs,
+            on_close=http.close, encrypted=encrypted, looks_only=looks_only,
+        )  # fmt: skip
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
@@ -105,7 +109,7 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     hosts = ",".join(parts.hosts)
     return HdfsNativeFileSystem(
         runtime, hosts, parts.folder, options.hdfs,
-        count_copies=lambda path: count_copies(web, path), on_close=http.close,
+        count_copies=lambda path: count_copies(web, path), on_close=http.close, looks_only=looks_only,
     )  # fmt: skip
 
 

@@ -61,14 +61,21 @@ class HdfsNativeFileSystem:
         calls: BlockingCalls | None = None,
         count_copies: Callable[[str], int | None] = lambda path: None,
         on_close: Callable[[], None] = lambda: None,
+        looks_only: bool = False,
     ) -> None:
         """`count_copies`: of the file at an absolute path; hdfs-native cannot tell. `on_close` closes what it uses.
-        Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
+        `looks_only`: ActiveNameNode's. Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is
+        handed in."""
         self.runtime = runtime
         self.options = options or HdfsNativeOptions()
         self._root = f"/{root.strip('/')}".rstrip("/")
         self.client = client or open_client(
-            namenodes, self.options.settings(), self._root or "/", runtime.clock_seconds, runtime.wall_millis
+            namenodes,
+            self.options.settings(),
+            self._root or "/",
+            runtime.clock_seconds,
+            runtime.wall_millis,
+            looks_only,
         )
         self.completing: dict[str, Event] = {}
         """Closed files that are not complete yet."""

@@ -1,14 +1,5 @@
-"""Several NameNodes, of which one is active: finds it, and believes none that was active before and does not know yet.
-
-Hadoop keeps a deposed NameNode from changing anything: the journal takes no more edits of it. It goes on answering
-questions until it tries one: one that was frozen, or cut off from the others, says of a file that was made since that
-it is not there. Who asks whether a log is fenced must not hear that. So:
-
-* One NameNode is asked until it is away. Before another one is believed it has to make an edit, of the root folder's
-  time: so it is active after everything that was heard before, and knows all of it.
-* An answer that something is not there counts once the same NameNode has made an edit after it.
-
-A deposed NameNode does not survive such an edit: it ends itself.
+"""Several NameNodes, of which one is active: finds it, and believes none that was active before and does not know yet
+(fs/active_namenode.py).
 
 A file being written keeps the NameNode that made it. When that is away its writer fails, as it does when a DataNode is.
 
@@ -21,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar, final
 
 from hbtable.errors import Stalled, Unavailable
+from hbtable.fs.active_namenode import Belief, folders_to_edit, two_say_so
 from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, NativeWriter, connect
 from hbtable.fs.hdfs.errors import is_away, message
 from hbtable.switches import switches
@@ -57,7 +49,7 @@ class _NameNode:
 @final
 class ActiveNameNode:
     """Implements NativeClient by one client for each NameNode, which tries no other. Calls block, and are safe in many
-    threads. `root`: the folder whose time is changed, which is made if it is not there."""
+    threads. `root`: the folder whose time is changed; `looks_only`: no time is changed."""
 
     def __init__(
         self,
@@ -65,13 +57,14 @@ class ActiveNameNode:
         root: str,
         clock_seconds: Callable[[], float],
         wall_millis: Callable[[], int],
+        looks_only: bool = False,
     ) -> None:
         self._namenodes = [_NameNode(address, client) for address, client in clients.items()]
         self._root = root
         self._clock_seconds = clock_seconds
         self._wall_millis = wall_millis
-        self._lock = threading.Lock()
-        self._active: _NameNode | None = None
+        self._looks_only = looks_only
+        self._belief = Belief[_NameNode](threading.Lock())
 
     # ------------------------------------------------------------ the calls
 
@@ -148,9 +141,9 @@ class ActiveNameNode:
                 if not is_away(error):
                     raise
                 why = f"{namenode.address}: {message(error)}"
-                self._forget(namenode)
+                self._belief.forget(namenode)
                 continue
-            if self._active is namenode:
+            if self._belief.active is namenode:
                 return answer
             # Another one was found active while this one thought about it.
         raise self._none_is_active([why])
@@ -158,7 +151,7 @@ class ActiveNameNode:
     @switches
     def _believed(self) -> _NameNode:
         """The NameNode to be asked: the last one that was active, or another if that is silent or gone."""
-        last = self._active
+        last = self._belief.active
         if last is not None and not last.is_silent(self._clock_seconds()):
             return last
         reasons = []
@@ -170,10 +163,8 @@ class ActiveNameNode:
                     raise
                 reasons.append(f"{namenode.address}: {message(error)}")
                 continue
-            with self._lock:
-                if self._active is last:
-                    self._active = namenode
-                return self._active or namenode
+            self._belief.proved(namenode, last)
+            return self._belief.active or namenode
         if last is not None:
             return last  # nobody took its place: it may yet answer
         raise self._none_is_active(reasons)
@@ -191,20 +182,50 @@ class ActiveNameNode:
         except Exception as error:
             if not is_away(error):
                 raise
-            self._forget(namenode)
+            self._belief.forget(namenode)
             return False
         return True
 
     @switches
     def _prove(self, namenode: _NameNode) -> None:
         """An edit, which only the active one can make. hdfs-native's errors."""
+        if self._looks_only:
+            self._look_at_others(namenode)
+            return
         millis = self._wall_millis()
+        for folder in folders_to_edit(self._root):
+            try:
+                self._ask(namenode, lambda client, folder=folder: client.set_times(folder, millis, _AS_IT_IS))  # type: ignore[misc]
+                return
+            except FileNotFoundError:
+                continue
+
+    @switches
+    def _look_at_others(self, namenode: _NameNode) -> None:
+        """An error of one that is away when it is not active, or another one says that it is, too."""
+        self._ask(namenode, self._look)
+        for other in self._in_turn(namenode):
+            if other.is_silent(self._clock_seconds()):
+                continue
+            if self._says_so(other):
+                raise ConnectionError(two_say_so(namenode.address, other.address))
+
+    @switches
+    def _says_so(self, namenode: _NameNode) -> bool:
+        """Whether it says that it is active."""
         try:
-            self._ask(namenode, lambda client: client.set_times(self._root, millis, _AS_IT_IS))
+            self._ask(namenode, self._look)
+        except Exception as error:  # noqa: BLE001  the active one may refuse this user, say
+            return not is_away(error)
+        return True
+
+    @switches
+    def _look(self, client: NativeClient) -> None:
+        """The errors of a NameNode that is not active."""
+        try:
+            client.get_file_info(self._root)
         except FileNotFoundError:
-            self._ask(namenode, lambda client: client.mkdirs(self._root))
-            # Somebody else may have made it just now, and then that was no edit.
-            self._ask(namenode, lambda client: client.set_times(self._root, millis, _AS_IT_IS))
+            pass
 
     @switches
     def _ask(self, namenode: _NameNode, ask: Callable[[NativeClient], T]) -> T:
@@ -215,11 +236,6 @@ class ActiveNameNode:
         finally:
             namenode.waiting.pop(call, None)
             namenode.answered_seconds = self._clock_seconds()
-
-    def _forget(self, namenode: _NameNode) -> None:
-        with self._lock:
-            if self._active is namenode:
-                self._active = None
 
     def _none_is_active(self, reasons: list[str]) -> Unavailable:
         addresses = ", ".join(one.address for one in self._namenodes)
@@ -232,10 +248,11 @@ def open_client(
     root: str,
     clock_seconds: Callable[[], float],
     wall_millis: Callable[[], int],
+    looks_only: bool = False,
 ) -> NativeClient:
     """As connect(); `namenodes`: one address or several, joined by commas. The rest as ActiveNameNode's."""
     addresses = namenodes.split(",")
     if len(addresses) == 1:
         return connect(namenodes, settings)
     clients = {address: connect(address, {**settings, _TRIES_OF_ONE: "0"}) for address in addresses}
-    return ActiveNameNode(clients, root, clock_seconds, wall_millis)
+    return ActiveNameNode(clients, root, clock_seconds, wall_millis, looks_only)

@@ -42,7 +42,7 @@ _SMALL_LOG_COPIES: Final = 2
 @final
 class WebHdfsFileSystem:
     """Implements fs.interface.FileSystem below `root`, a folder that is made with the first file. Sends nothing when
-    it is made. `http` carries the requests; `encrypted`: over TLS."""
+    it is made. `http` carries the requests; `encrypted`: over TLS; `looks_only`: NameNodes'."""
 
     log_kind = WEBHDFS
 
@@ -56,6 +56,7 @@ class WebHdfsFileSystem:
         calls: BlockingCalls | None = None,
         on_close: Callable[[], None] = lambda: None,
         encrypted: bool = False,
+        looks_only: bool = False,
     ) -> None:
         self.options = options or WebHdfsOptions()
         self._on_close = on_close
@@ -63,7 +64,8 @@ class WebHdfsFileSystem:
         self._root = f"/{root.strip('/')}".rstrip("/")
         calls = calls or ThreadCalls(runtime)
         identity = _identity(self.options)
-        self._namenodes = NameNodes(runtime, calls, http, tuple(hosts), self.options, identity, self._root or "/")
+        root = self._root or "/"
+        self._namenodes = NameNodes(runtime, calls, http, tuple(hosts), self.options, identity, root, looks_only)
         self._datanodes = DataNodes(runtime.clock_seconds, self._live_nodes_page, encrypted)
         self._puts = WholeFilePuts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
         self._reads = RangeReads(calls, http, self._namenodes, self._datanodes, self.options)

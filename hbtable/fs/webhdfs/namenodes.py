@@ -4,16 +4,13 @@ The rule for repeating: a request that no server can have acted on (NotSent, sta
 next address, whatever it asks. One whose answer was lost is repeated only if the caller says that doing it twice does
 no harm, and the caller then hears that it was (`repeated`): a rename's "source not found" may be its own doing.
 
-The rule for believing, where there are several: a NameNode that was deposed, and was frozen meanwhile, answers
-questions until it tries an edit, and knows nothing that was made since. So one has to make an edit, of the root
-folder's time, before its first answer is believed, and after an answer that something is not there
-(fs/hdfs/namenodes.py says more). An edit shows nothing any more when another one was found active before its answer
-came.
+The rule for believing, where there are several, is that of fs/active_namenode.py.
 """
 
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import Stalled, Unavailable
+from hbtable.fs.active_namenode import Belief, folders_to_edit, two_say_so
 from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.fs.webhdfs.requests import (
@@ -60,7 +57,8 @@ def not_now(error: HadoopError) -> bool:
 @final
 class NameNodes:
     """Asks the active NameNode. Remembers which address answered last. `identity` are the parameters that say
-    who asks. `root`: the folder whose time one of several has to change; "": any that answers is believed."""
+    who asks. `root`: the folder whose time one of several has to change; "": any that answers is believed.
+    `looks_only`: no time is changed."""
 
     def __init__(
         self,
@@ -71,6 +69,7 @@ class NameNodes:
         options: WebHdfsOptions,
         identity: dict[str, str],
         root: str = "",
+        looks_only: bool = False,
     ) -> None:
         self._runtime = runtime
         self._calls = calls
@@ -79,8 +78,8 @@ class NameNodes:
         self._options = options
         self._identity = identity
         self._root = root if len(hosts) > 1 else ""
-        self._active = ""
-        """The address that made the last edit."""
+        self._looks_only = looks_only
+        self._belief = Belief[str]()
         self._current = 0
 
     @switches
@@ -123,39 +122,53 @@ class NameNodes:
     @switches
     def _believed(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:
         """As _once. An answer of one of several NameNodes only if it is active."""
-        if self._root and self._active != host:
-            last = self._active
-            refusal, why = self._edit(host)
+        if self._root and self._belief.active != host:
+            last = self._belief.active
+            refusal, why = self._proof(host)
             if refusal is not None:
                 return refusal, why
-            if self._active not in (last, host):
+            if not self._belief.proved(host, last):
                 return True, f"another NameNode than {host} was found active while it made its edit"
-            self._active = host
         answered, why = self._once(method, host, target)
-        if self._root and method == "GET" and self._active != host:
+        if self._root and method == "GET" and self._belief.active != host:
             return True, f"another NameNode than {host} is active since it was asked"
         if self._root and isinstance(answered, WebHdfsResponse) and _denies(target, answered):
-            refusal, reason = self._edit(host)
+            refusal, reason = self._proof(host)
             if refusal is not None:
-                self._active = ""
+                self._belief.forget(host)
                 return True, f"{host} was active before, and is not now: {reason}"
         return answered, why
 
     @switches
-    def _edit(self, host: str) -> tuple[WebHdfsResponse | bool | None, str]:
+    def _proof(self, host: str) -> tuple[WebHdfsResponse | bool | None, str]:
         """None when this NameNode made an edit, which only the active one can. Else as _once, and no answer is as good
         as a refusal: nothing was asked yet."""
+        if self._looks_only:
+            return self._look_at_others(host)
         edit = {"modificationtime": str(self._runtime.wall_millis()), "accesstime": "-1"}
-        set_time = target_of(self._root, "SETTIMES", self._identity | edit)
-        answered, why = self._once("PUT", host, set_time)
-        if isinstance(answered, WebHdfsResponse) and answered.status == _NOT_FOUND:
-            answered, why = self._once("PUT", host, target_of(self._root, "MKDIRS", self._identity))
-            if isinstance(answered, WebHdfsResponse) and answered.status in OK:
-                # Somebody else may have made it just now, and then that was no edit.
-                answered, why = self._once("PUT", host, set_time)
-        if not isinstance(answered, WebHdfsResponse):
-            return True, why
-        return (None, "") if answered.status in OK else (answered, why)
+        answered: WebHdfsResponse | bool = True
+        why = ""
+        for folder in folders_to_edit(self._root):
+            answered, why = self._once("PUT", host, target_of(folder, "SETTIMES", self._identity | edit))
+            if not isinstance(answered, WebHdfsResponse):
+                return True, why
+            if answered.status in OK:
+                return None, ""
+            if answered.status != _NOT_FOUND:
+                break
+        return answered, why
+
+    @switches
+    def _look_at_others(self, host: str) -> tuple[WebHdfsResponse | bool | None, str]:
+        """The same without an edit: it says that it is active, and none of the others does."""
+        for asked in (host, *(one for one in self._hosts if one != host)):
+            answered, why = self._once("GET", asked, target_of(self._root, "GETFILESTATUS", self._identity))
+            says_so = isinstance(answered, WebHdfsResponse) and answered.status in (*OK, _NOT_FOUND)
+            if asked == host and not says_so:
+                return answered or True, why
+            if asked != host and says_so:
+                return True, two_say_so(host, asked)
+        return None, ""
 
     @switches
     def _once(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:

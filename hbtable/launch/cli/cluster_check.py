@@ -42,7 +42,7 @@ def check_cluster(config: str, define: tuple[str, ...], as_json: bool) -> int:
     """As check_folder()."""
     runtime = GeventRuntime()
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
-    with reached(runtime, config, define, "check") as cluster:
+    with reached(runtime, config, define, "check", looks_only=True) as cluster:
         check, code = checked(runtime, cluster.fs, cluster.session, cluster.transport)
     print_check(check, code, as_json)
     return code

@@ -44,16 +44,18 @@ class ReachedCluster:
 
 @contextlib.contextmanager
 @switches
-def reached(runtime: Runtime, config: str, define: Sequence[str], name: str) -> Iterator[ReachedCluster]:
-    """InvalidConfiguration when the two are of different clusters, or the files are reached in another way than the
-    cluster writes its logs; Unavailable."""
+def reached(
+    runtime: Runtime, config: str, define: Sequence[str], name: str, looks_only: bool = False
+) -> Iterator[ReachedCluster]:
+    """`looks_only`: no file is changed. InvalidConfiguration when the two are of different clusters, or the files are
+    reached in another way than the cluster writes its logs; Unavailable."""
     configuration = read_cluster_configuration(config, os.environ, define)
     cluster = configuration.options("cluster", ClusterOptions)
     files = FileSystemOptions(
         configuration.options("webhdfs", WebHdfsOptions), configuration.options("hdfs", HdfsNativeOptions)
     )
     cluster_key(cluster, "")  # refused now, and not after waiting for ZooKeeper
-    fs = open_file_system(cluster.files, runtime, files)
+    fs = open_file_system(cluster.files, runtime, files, looks_only)
     try:
         check_namenode(runtime, cluster.files, files.webhdfs.ca)
         session = open_session(lock_service(runtime, configuration), name, cluster.zookeeper)

@@ -13,6 +13,7 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 ROOT = "/hbtable"
 STANDBY = 'RPCError("org.apache.hadoop.ipc.StandbyException", "Operation category READ is not supported")'
+FORBIDDEN = 'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied: user=ann, access=WRITE")'
 
 
 class Journal:
@@ -35,7 +36,7 @@ class FakeNameNode:
         self.edits = 0
         self.loses_answers = False
         self.answers_late = False
-        self.keeps_times_of_access = True
+        self.keeps_times_of_access = self.may_edit = True
 
     def depose(self) -> None:
         """It is frozen meanwhile, and thawed now."""
@@ -48,6 +49,8 @@ class FakeNameNode:
 
     def _edit(self, change: Callable[[dict[str, int]], None]) -> None:
         self._reach()
+        if not self.may_edit:
+            raise RuntimeError(FORBIDDEN)
         if self.state == "deposed":
             self.state = "dead"
             raise OSError("Connection reset by peer (os error 104)")
@@ -123,13 +126,17 @@ class Writer:
 class World:
     """Two NameNodes, of which the first is active, and one process that asks them."""
 
-    def __init__(self) -> None:
+    def __init__(self, looks_only: bool = False) -> None:
         self.runtime = SimulatedRuntime(1)
         self.journal = Journal(self.runtime)
         self.one = FakeNameNode("one", self.journal, "active")
         self.two = FakeNameNode("two", self.journal, "standby")
         self.client = ActiveNameNode(
-            {"one:8020": self.one, "two:8020": self.two}, ROOT, self.runtime.clock_seconds, self.runtime.wall_millis
+            {"one:8020": self.one, "two:8020": self.two},
+            ROOT,
+            self.runtime.clock_seconds,
+            self.runtime.wall_millis,
+            looks_only,
         )
 
     def fail_over(self) -> None:
@@ -166,14 +173,70 @@ def test_a_namenode_that_keeps_no_times_of_access_is_asked_for_none() -> None:
     world.run(body)
 
 
-def test_the_root_folder_is_made_where_it_is_missing() -> None:
+def test_no_folder_is_made_by_asking() -> None:
+    """A mistyped address made an empty folder."""
     world = World()
-    del world.journal.files[ROOT]
+    world.journal.files = {"/": 0}
 
     def body() -> None:
         with pytest.raises(FileNotFoundError):
             world.client.get_file_info("/hbtable/a")
-        assert ROOT in world.journal.files
+        assert world.journal.files == {"/": 0}
+        assert world.one.edits == 2, "before the answer, and after it"
+        world.fail_over()
+        world.two.mkdirs(ROOT)
+        assert world.client.get_file_info(ROOT).path == ROOT
+
+    world.run(body)
+
+
+def test_who_only_looks_changes_nothing() -> None:
+    """And may have no right to."""
+    world = World(looks_only=True)
+    world.one.may_edit = False
+
+    def body() -> None:
+        assert world.client.get_file_info(ROOT).path == ROOT
+        with pytest.raises(FileNotFoundError):
+            world.client.get_file_info("/hbtable/a")
+        assert list(world.client.list_status(ROOT, True)) == []
+        world.two.state = "dead"
+        with pytest.raises(FileNotFoundError):
+            world.client.get_file_info("/hbtable/a")
+        world.one.state, world.two.state = "standby", "active"
+        world.two.create("/hbtable/a", 2)
+        assert world.client.get_file_info("/hbtable/a").path == "/hbtable/a"
+        assert (world.one.edits, world.two.edits) == (0, 1)
+
+    world.run(body)
+
+
+def test_who_only_looks_believes_neither_of_two_that_say_that_they_are_active() -> None:
+    world = World(looks_only=True)
+
+    def body() -> None:
+        world.client.get_file_info(ROOT)
+        world.fail_over()
+        world.two.create("/hbtable/marker", 2)
+        with pytest.raises(Unavailable, match="two:8020 says that it is active as one:8020 does: one of them was depo"):
+            world.client.get_file_info("/hbtable/marker")
+        world.one.state = "standby"
+        assert world.client.get_file_info("/hbtable/marker").path == "/hbtable/marker"
+
+    world.run(body)
+
+
+def test_who_only_looks_waits_once_for_a_frozen_one() -> None:
+    world = World(looks_only=True)
+    world.two.state = "frozen"
+
+    def body() -> None:
+        first = world.runtime.spawn(world.client.get_file_info, ROOT)
+        world.runtime.sleep(3.0)
+        assert not first.join(0.0)
+        assert world.client.get_file_info(ROOT).path == ROOT
+        world.two.state = "standby"
+        assert first.join(60.0)
 
     world.run(body)
 
