@@ -6,6 +6,7 @@
 #   make compat   happybase's suite and HBase's recorded answers
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
+#   make pictures     draws docs/pictures/*.svg from the texts beside them
 #   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares
 #   make types    pyright's opinion of tests/types, beside mypy's in make check
 #   make manual   the manual's site, from docs/ into build/manual
@@ -106,6 +107,11 @@ check: $(VENV)/.test
 .PHONY: interfaces
 interfaces: $(VENV)/.test
 	$(BIN)/python -m tests.harness.interface_files
+
+# docs/pictures/*.svg, from the texts beside them
+.PHONY: pictures
+pictures: $(VENV)/.test
+	$(BIN)/python -m tests.harness.pictures
 
 .PHONY: format
 format: $(VENV)/.test

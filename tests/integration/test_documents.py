@@ -14,6 +14,7 @@ pytestmark = pytest.mark.integration
 DOCS = Path(ROOT, "docs")
 LIBRARY = [block for block in blocks_of(DOCS / "library.md") if block.language == "python"]
 PAGES = sorted(page for page in (DOCS / "manual").glob("*.md") if page.stem != "api")
+RECORDING = DOCS / "pictures" / "recording.txt"
 
 
 @pytest.mark.parametrize("block", LIBRARY, ids=lambda block: f"line{block.line}")
@@ -22,7 +23,7 @@ def test_a_block_of_the_library_runs_by_itself(block: Block, tmp_path: Path) -> 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, RECORDING], ids=lambda page: page.stem)
 def test_a_page_of_the_manual_runs_from_its_top_to_its_end(page: Path, tmp_path: Path) -> None:
     with PageRun(page, tmp_path) as run:
         for block in blocks_of(page):

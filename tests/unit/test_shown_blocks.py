@@ -54,7 +54,6 @@ SHOWN: Final = {
     ("docs/hdfs.md", "[hdfs]"): "cluster-tests/test_hdfs_kerberos.py",
     ("docs/hdfs.md", "KRB5_CLIENT_KTNAME"): "cluster-tests/test_hdfs_kerberos.py",
     ("docs/library.md", "with hbtable.connect"): "tests/integration/test_connect.py",
-    ("docs/manual/durability.md", "put "): "is a picture",
     ("docs/manual/migration.md", "hbtable copy --from"): "compat-tests/test_copy.py",
     ("docs/manual/migration.md", "hbtable shadow --primary thrift://hbase-host"): "compat-tests/test_shadow.py",
     ("docs/manual/production.md", "useradd"): "needs root, and changes the machine",
