@@ -298,6 +298,7 @@ class HttpStream:
         self._context.log_limiter.warning("refused an HTTP request of %s: %s", self._client, why)
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
+        self._awaits = False  # a message whose rest was none has this answer
         start = self._start_of_body() if self._is_thrift else b""
         answer = in_thrift(start, as_error(status, why), self._context) if start else None
         self._carrier.settimeout(self._context.stall_seconds)

@@ -19,16 +19,19 @@ _END: Final = b"\r\n\r\n"
 class RawRequest:
     """The bytes of the current request that are looked at: its head, and its last ones."""
 
-    __slots__ = ("_in_body", "_raw")
+    __slots__ = ("_in_body", "_looked_at", "_raw")
 
     def __init__(self) -> None:
         self._raw = bytearray()
         self._in_body = False
+        self._looked_at = 0
+        """Bytes without an end of a line: a first line may come in 64,000 pieces."""
 
     def begin(self, rest: bytes) -> None:
         """Another request; `rest` came with the one before."""
         self._raw = bytearray(rest)
         self._in_body = False
+        self._looked_at = 0
 
     def add(self, piece: bytes) -> None:
         """Bytes that came, before they are parsed."""
@@ -38,7 +41,10 @@ class RawRequest:
 
     def is_hopeless(self) -> bool:
         """Whether the first line is there, and is none of HTTP: who sends it may wait for an answer to it."""
-        return not self._in_body and _NO_REQUEST_LINE.match(self._raw) is not None
+        if self._in_body or self._raw.find(b"\n", self._looked_at) < 0:
+            self._looked_at = len(self._raw)
+            return False
+        return _NO_REQUEST_LINE.match(self._raw) is not None
 
     def fault_of_head(self, request: h11.Request, rest: bytes) -> str:
         """A sentence; nothing when there is only one way to read the head. `rest`: what came behind it."""
