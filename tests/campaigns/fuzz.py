@@ -6,7 +6,8 @@ Most of them go through the gateway in this process (everything but the network)
 server, beside a healthy client. What comes back must be whole Thrift answers or the end of the connection; no answer
 may speak of an internal error; the process lives; memory stays within 50 MB of what it was after warming up.
 
-    python -m tests.campaigns.fuzz [--messages 1000000] [--real 60000] [--logins 100000] [--tls 100000] [--seed N]
+    python -m tests.campaigns.fuzz [--messages 1000000] [--real 60000] [--logins 100000] [--tls 100000]
+        [--http 30000] [--seed N]
 """
 
 import argparse
@@ -330,6 +331,7 @@ def main() -> None:
     parser.add_argument("--real", type=int, default=60_000, help="how many of them over sockets")
     parser.add_argument("--logins", type=int, default=100_000, help="more, by SASL and HTTP, of users and of nobody")
     parser.add_argument("--tls", type=int, default=100_000, help="more, inside of TLS and as TLS")
+    parser.add_argument("--http", type=int, default=30_000, help="connections more, of odd HTTP requests")
     parser.add_argument("--seed", type=int, default=0, help="0: chosen now and printed")
     arguments = parser.parse_args()
     seed = arguments.seed or random.SystemRandom().randrange(1, 2**31)
@@ -337,11 +339,12 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="hbtable-fuzz-") as folder:
         real = over_sockets(arguments.real, seed, Path(folder))
-    from tests.campaigns.login_fuzz import logins  # which are made of this module's parts
+    from tests.campaigns.http_fuzz import requests  # which are made of this module's parts
+    from tests.campaigns.login_fuzz import logins
     from tests.campaigns.tls_fuzz import over_tls
 
     total = real + in_process(max(arguments.messages - real, 0), seed)
-    total += logins(arguments.logins, seed) + over_tls(arguments.tls, seed)
+    total += requests(arguments.http, seed) + logins(arguments.logins, seed) + over_tls(arguments.tls, seed)
     print(f"{total} messages, nothing broke (seed {seed})")
 
 

@@ -26,11 +26,14 @@ class Answer(NamedTuple):
 
 def is_explanation(data: bytes) -> bool:
     """Whether it is what somebody gets who speaks another protocol: a TLS alert, a SASL status, an answer in JSON, one
-    in Thrift's header format or of HBase's own RPC, or a line of text."""
+    in Thrift's header format, of HBase's own RPC or of PostgreSQL, or a line of text."""
     if data in (b"", b"\x15\x03\x01\x00\x02\x02\x28"):
         return True
     if data.startswith((b"HTTP/1.1 ", b"-ERR ", b"this is hbtable")):
         return True
+    if data.startswith((b"E\0\0", b"NE\0\0", b"NNE\0\0")):
+        message = data.lstrip(b"N")
+        return int.from_bytes(message[1:5], "big") == len(message) - 1
     if data[4:6] == b"\x0f\xff":
         return int.from_bytes(data[:4], "big") == len(data) - 4
     if data[:1] == b"\x04":

@@ -251,9 +251,23 @@ def deep_struct(form: Form, depth: int) -> bytes:
 
 
 def foreign(chance: random.Random) -> bytes:
-    """What others send to any port: HTTP, TLS, SASL, SSH, noise."""
-    return chance.choice(
+    """What others send to any port: HTTP, TLS, SASL, SSH, databases' protocols, noise; now and then it is damaged."""
+    said = chance.choice(
         (
+            b"\x00\x00\x00\x08\x04\xd2\x16" + chance.choice((b"\x2f", b"\x30", b"\x2e", b"\x31")),
+            b"\x00\x00\x00\x10\x04\xd2\x16\x2e" + chance.randbytes(8),
+            framed_postgresql(
+                b"user\0ann\0database\0" + chance.randbytes(chance.randrange(60)).hex().encode() + b"\0\0"
+            ),
+            b"\x00\x00\x00\x08\x04\xd2\x16\x2f" + framed_postgresql(b"user\0ann\0\0"),
+            b"\x00\x00\x00\x2d\x00\x00\x00\x00" + chance.randbytes(41),  # ZooKeeper
+            b"\x00\x00\x00\x23\x00\x12\x00\x04" + chance.randbytes(31),  # Kafka
+            b"\x00\x00\x00\x20\x0f\xff\x00\x00" + chance.randbytes(28),  # Thrift's header format
+            b"\x3a\x00\x00\x00" + chance.randbytes(54),  # MongoDB
+            b"\x10\x0c\x00\x04MQTT" + chance.randbytes(8),
+            b"AMQP\x00\x00\x09\x01",
+            b"\x04\x00\x00\x00\x01\x00\x16\x00",  # Cassandra
+            b"GET " + chance.randbytes(chance.randrange(9)) + b"\r\n",
             b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
             b"POST /x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
             b"POST /x HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
@@ -273,6 +287,15 @@ def foreign(chance: random.Random) -> bytes:
             chance.randbytes(chance.randrange(1, 200)),
         )
     )
+    if chance.random() < 0.3:
+        place = chance.randrange(len(said))
+        said = said[:place] + bytes((chance.randrange(256),)) + said[place + 1 :]
+    return said if chance.random() < 0.8 else said[: chance.randrange(1, len(said) + 1)]
+
+
+def framed_postgresql(parameters: bytes) -> bytes:
+    """A StartupMessage."""
+    return (len(parameters) + 8).to_bytes(4, "big") + b"\x00\x03\x00\x00" + parameters
 
 
 def corpus(messages: Messages, form: Form, size: int) -> list[bytes]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.fuzz import in_process, over_sockets
+from tests.campaigns.http_fuzz import requests
 from tests.campaigns.login_fuzz import logins
 from tests.campaigns.tls_fuzz import over_tls
 
@@ -17,6 +18,11 @@ def test_broken_messages_in_process() -> None:
 @pytest.mark.integration
 def test_broken_logins() -> None:
     assert logins(3_000, seed=20061108, loud=False) >= 3_000
+
+
+@pytest.mark.integration
+def test_odd_requests_of_http() -> None:
+    requests(1_000, seed=20061110, loud=False)
 
 
 @pytest.mark.integration
