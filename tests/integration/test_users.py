@@ -16,6 +16,7 @@ import happybase
 import happybase.connection
 import pytest
 import thriftpy2
+from Hbase_thrift import IOError as HBaseError
 from puresasl.client import SASLClient
 from thrift_sasl import TSaslClientTransport as ApacheSaslTransport
 from thriftpy2.http import THttpHeaderFactory, make_client
@@ -261,6 +262,40 @@ def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:
     assert over_http(server, {"Authorization": f"Bearer {token}"})[0] == 200
     user("remove", "newcomer")
     assert over_http(server, {"Authorization": f"Bearer {token}"})[0] == 401
+
+
+def test_an_open_connection_outlives_its_user_and_not_his_rights(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As with PostgreSQL and sshd; docs/security.md says how rights are taken from it."""
+
+    def command(*arguments: str, given: str = "") -> None:
+        whole = [sys.executable, "-m", "hbtable", *arguments]
+        subprocess.run(whole, input=given, capture_output=True, text=True, timeout=60, check=True)
+
+    where = ("--url", f"localhost:{server.port}", "--ca", CA, "--user", "ann", "--secret", str(tmp_path / "secret"))
+    (tmp_path / "secret").touch(0o600)
+    (tmp_path / "secret").write_text("correct horse")
+    command("user", "add", "leaver", "--data", str(server.folder), given="battery staple\n")
+    command("shell", *where, "-e", "create 'left', 'f'")
+    command("grant", *where, "leaver", "RW", "left")
+    sasl(monkeypatch, TCySaslClientTransport, "leaver", "battery staple")
+    connection = happybase.Connection("localhost", server.port)
+    table = connection.table("left")
+    table.put(b"r", {b"f:q": b"v"})
+    command("user", "remove", "leaver", "--data", str(server.folder))
+    table.put(b"r", {b"f:q": b"w"})
+    command("revoke", *where, "leaver", "left")
+
+    def is_refused() -> bool:
+        try:
+            table.row(b"r")
+        except HBaseError as error:
+            return b"AccessDenied" in error.message
+        return False
+
+    eventually(is_refused, SOON_SECONDS, "the revoke")
+    connection.close()
 
 
 def test_a_certificate_says_who_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,20 @@ def test_every_link_between_documents_and_code_leads_somewhere() -> None:
     assert [(page.name, link) for page, link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
+def test_every_test_that_a_document_names_is_there() -> None:
+    folders = (ROOT / "tests", ROOT / "compat-tests", ROOT / "cluster-tests")
+    files = [path for folder in folders for path in folder.rglob("test_*.py")]
+    there = {path.name for path in files} | {path.stem for path in files}
+    there |= {name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)}
+    named = [
+        (page.name, name)
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for name in re.findall(r"`(test_\w+(?:\.py)?)`", page.read_text())
+    ]
+    assert len(named) > 40
+    assert [one for one in named if one[1] not in there] == []
+
+
 def test_every_package_has_a_chapter_in_the_architecture() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     packages = [path.parent.name for path in (ROOT / "hbtable").glob("*/__init__.py")]
