@@ -1,7 +1,7 @@
 """A database is opened and closed by threads at once, and by a signal handler at each step that it interrupts."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -48,6 +48,9 @@ class FakeStorage(Storage):
         pass
 
     def check_files(self) -> None:
+        pass
+
+    def reached_by(self, ways_in: Sequence[str]) -> None:
         pass
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> Any:
