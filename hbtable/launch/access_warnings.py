@@ -1,7 +1,11 @@
 """Warns at the start of settings by which nobody can do anything, or everybody can do everything; and refuses a list of
 users that others could have changed."""
 
+import grp
 import logging
+import os
+import pwd
+import stat
 from collections.abc import Iterator
 
 from hbtable.access.options import AuthOptions
@@ -25,6 +29,27 @@ def warn_of_access(tls: TlsOptions, auth: AuthOptions, users: AccountStore) -> N
         has_users = True
     for warning in warnings(tls, auth, has_users):
         log.warning("%s", warning)
+
+
+def warn_of_group(auth: AuthOptions, folder: str) -> None:
+    """A warning where users are asked who they are, and the data folder's group may put another list of them there. No
+    refusal: earlier versions made folders so under a umask of 002."""
+    status = os.stat(folder)
+    if auth.enabled and status.st_mode & stat.S_IWGRP and not _is_owners_own_group(status):
+        log.warning(
+            "everybody in group %d may write to %s (mode %04o), and so let in whom he likes: chmod g-w it, unless that "
+            "is meant", status.st_gid, folder, stat.S_IMODE(status.st_mode),
+        )  # fmt: skip
+
+
+def _is_owners_own_group(status: os.stat_result) -> bool:
+    """Whether nobody but the owner is in it, as Debian's sshd asks it: each user has such a group on many systems."""
+    try:
+        owner, members = pwd.getpwuid(status.st_uid).pw_name, set(grp.getgrgid(status.st_gid).gr_mem)
+    except KeyError:
+        return False
+    members.update(user.pw_name for user in pwd.getpwall() if user.pw_gid == status.st_gid)
+    return members == {owner}
 
 
 def warnings(tls: TlsOptions, auth: AuthOptions, has_users: bool) -> Iterator[str]:

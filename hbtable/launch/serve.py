@@ -20,7 +20,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
-from hbtable.launch.access_warnings import warn_of_access
+from hbtable.launch.access_warnings import warn_of_access, warn_of_group
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
@@ -109,6 +109,7 @@ class SingleServer:
         warn_of_access(self._tls, self.security.auth, self._users)
         check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
+        warn_of_group(self.security.auth, self._path)
         self._fs = LocalFileSystem(self._path, self.runtime)
         self._fs.belongs_to(self._folder)
         self._lock_service = lock_service = LocalLockService(self._fs, self.runtime)

@@ -21,7 +21,7 @@ from hbtable.errors import AlreadyExists, HbtableError, InvalidConfiguration
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.launch.access_warnings import warn_of_access
+from hbtable.launch.access_warnings import warn_of_access, warn_of_group
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, normalizer_options
@@ -106,6 +106,7 @@ class Launcher:
         check_ports(options.host, [options.port, options.http_port])
         self._folder = self._open_folder()
         try:
+            warn_of_group(self._auth, self._path)
             fs = LocalFileSystem(self._path, runtime)
             fs.check_held = self._folder.check_held
             self._lock_service = LocalLockService(fs, runtime)

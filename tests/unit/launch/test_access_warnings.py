@@ -1,6 +1,9 @@
 """Settings that keep everybody out, or let everybody in, are told at the start."""
 
 import logging
+import os
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.errors import Unavailable
-from hbtable.launch.access_warnings import warn_of_access, warnings
+from hbtable.launch.access_warnings import warn_of_access, warn_of_group, warnings
 from hbtable.runtime.network.tls import TlsOptions
 
 TLS = TlsOptions(certificate="c.pem")
@@ -68,3 +71,46 @@ def test_the_list_of_users_is_looked_at(
     with caplog.at_level(logging.WARNING):
         warn_of_access(TLS, AuthOptions(enabled=True, superusers="ann"), Kept(accounts))
     assert len(caplog.records) == warned
+
+
+OWNER, GROUP = 4711, 4712
+PEOPLE = {"server": (OWNER, GROUP), "ann": (1, 1), "ben": (2, 2)}
+"""Their numbers and the groups that they have first."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "members", "first", "warned"),
+    [
+        (0o770, [], GROUP, False),
+        (0o770, ["server"], GROUP, False),
+        (0o770, ["server", "ann"], GROUP, True),
+        (0o770, ["ann"], 9, True),
+        (0o2770, ["ann"], GROUP, True),
+        (0o770, None, 9, True),
+        (0o750, ["ann"], GROUP, False),
+        (0o700, ["ann"], GROUP, False),
+    ],
+)
+def test_a_group_of_others_that_may_change_who_comes_in_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    mode: int, members: list[str] | None, first: int, warned: bool,
+) -> None:  # fmt: skip
+    """`members`: that the group lists; None: there is no such group. `first`: the owner's first group."""
+    people = [SimpleNamespace(pw_name=name, pw_uid=uid, pw_gid=gid) for name, (uid, gid) in PEOPLE.items()]
+    people[0].pw_gid = first
+
+    def group(number: int) -> SimpleNamespace:
+        if members is None:
+            raise KeyError(number)
+        return SimpleNamespace(gr_mem=members)
+
+    monkeypatch.setattr("pwd.getpwall", lambda: people)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: people[0])
+    monkeypatch.setattr("grp.getgrgid", group)
+    monkeypatch.setattr(os, "stat", lambda _: os.stat_result((mode | 0o40000, 0, 0, 0, OWNER, GROUP, 0, 0, 0, 0)))
+    with caplog.at_level(logging.WARNING):
+        warn_of_group(AuthOptions(enabled=True, superusers="ann"), str(tmp_path))
+        warn_of_group(AuthOptions(), str(tmp_path))
+    assert [f"group {GROUP} may write to {tmp_path} (mode {mode:04o})" in one for one in caplog.messages] == [
+        True
+    ] * warned
