@@ -104,7 +104,10 @@ def _columns(named: Sequence[TColumn] | None, pause: Pause) -> Columns | None:
             wanted.add(column.qualifier)
     if not chosen:
         return None
-    return {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
+    columns = {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
+    if named and len(named) > _CELLS_BETWEEN_PAUSES:
+        pause()  # to copy very many takes a few milliseconds
+    return columns
 
 
 def _times(given: TTimeRange | None) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from hbtable.hbase.thrift2.conversion import NOTHING, read_spec, result
 from hbtable.model.cell import Cell
 from hbtable.model.read import bytes_of
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
-from hbtable.runtime.slices import with_pauses
+from hbtable.runtime.slices import let_go, with_pauses
 from hbtable.switches import switches
 
 _GETS_BETWEEN_PAUSES: Final = 64
@@ -32,7 +32,10 @@ class Thrift2ReadCalls:
 
     @switches
     def exists(self, table: bytes, get: TGet) -> bool:
-        return bool(self._cells(table, get, self._answer_bytes, is_existence=True))
+        cells = self._cells(table, get, self._answer_bytes, is_existence=True)
+        is_there = bool(cells)
+        let_go(cells, self._pause)
+        return is_there
 
     @switches
     def existsAll(self, table: bytes, gets: Sequence[TGet]) -> list[bool]:
@@ -54,7 +57,7 @@ class Thrift2ReadCalls:
         left_bytes, small_bytes = self._answer_bytes, 0
         for number, get in enumerate(gets, 1):
             cells = self._cells(table, get, max(left_bytes, 0))
-            size = bytes_of(get.row, cells)
+            size = _bytes_of(get.row, cells, self._pause)
             left_bytes -= size
             if left_bytes < 0 and number > 1:
                 raise LimitExceeded(
@@ -73,9 +76,9 @@ class Thrift2ReadCalls:
 
     @switches
     def _result(self, get: TGet, cells: Sequence[Cell]) -> TResult:
-        if not cells or get.existence_only:
-            return NOTHING
-        return result(get.row, cells, self._pause)
+        found = NOTHING if not cells or get.existence_only else result(get.row, cells, self._pause)
+        let_go(cells, self._pause)
+        return found
 
     @switches
     def _cells(self, table: bytes, get: TGet, left_bytes: int, is_existence: bool = False) -> Sequence[Cell]:
@@ -86,6 +89,18 @@ class Thrift2ReadCalls:
         found = self._tables.named(table).read_rows((row,), spec)
         cells = found[0][1] if found else ()
         return cells if get.store_limit is None and not get.store_offset else _of_each_family(cells, get, self._pause)
+
+
+@switches
+def _bytes_of(row: bytes, cells: Sequence[Cell], pause: Callable[[], object]) -> int:
+    """As bytes_of(), with a pause after each part of a long row."""
+    if len(cells) <= _CELLS_BETWEEN_PAUSES:
+        return bytes_of(row, cells)
+    size = len(row)
+    for first in range(0, len(cells), _CELLS_BETWEEN_PAUSES):
+        size += bytes_of(b"", cells[first : first + _CELLS_BETWEEN_PAUSES])
+        pause()
+    return size
 
 
 @switches

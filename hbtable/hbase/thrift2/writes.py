@@ -85,8 +85,13 @@ class Thrift2WriteCalls:
     def put(self, table: bytes, put: TPut) -> None:
         mutation = put_mutation(put, self._cell_bytes, self._pause)
         let_go(put.column_values, self._pause)
+        self._freed_after(mutation, lambda mutation: apply(self._tables.named(table), (mutation,)))
+
+    @switches
+    def _freed_after(self, mutation: RowMutation, change: Callable[[RowMutation], T]) -> T:
+        """Makes the change, and then frees the operations of the mutation, which nobody needs any more."""
         try:
-            apply(self._tables.named(table), (mutation,))
+            return change(mutation)
         finally:
             let_go(mutation.operations, self._pause)
 
@@ -112,7 +117,7 @@ class Thrift2WriteCalls:
 
     @switches
     def _delete(self, named: TableCalls, delete: TDelete, families: Families) -> None:
-        named.mutate((delete_mutation(delete, families, self._pause),))
+        self._freed_after(delete_mutation(delete, families, self._pause), lambda mutation: named.mutate((mutation,)))
 
     @switches
     def deleteMultiple(self, table: bytes, deletes: Sequence[TDelete]) -> list[TDelete]:
@@ -132,7 +137,7 @@ class Thrift2WriteCalls:
 
     @switches
     def _mutate_row(self, named: TableCalls, mutations: TRowMutations, families: Families) -> None:
-        apply(named, (self._row_mutation(families, mutations),))
+        self._freed_after(self._row_mutation(families, mutations), lambda mutation: apply(named, (mutation,)))
 
     @switches
     def _mutate(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
@@ -210,7 +215,9 @@ class Thrift2WriteCalls:
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, put: TPut
     ) -> bool:
         mutation = put_mutation(put, self._cell_bytes, self._pause)
-        return self._if_equal(_Checked(table, row, family, qualifier), value, mutation)
+        let_go(put.column_values, self._pause)
+        checked = _Checked(table, row, family, qualifier)
+        return self._freed_after(mutation, partial(self._if_equal, checked, value))
 
     @switches
     def checkAndDelete(
@@ -220,7 +227,8 @@ class Thrift2WriteCalls:
 
         @switches
         def change(families: Families) -> bool:
-            return self._if_equal(checked, value, delete_mutation(delete, families, self._pause))
+            mutation = delete_mutation(delete, families, self._pause)
+            return self._freed_after(mutation, partial(self._if_equal, checked, value))
 
         return self._with_families(table, change)
 
@@ -239,7 +247,8 @@ class Thrift2WriteCalls:
 
         @switches
         def change(families: Families) -> bool:
-            return self._if_compared(checked, operator, value, self._row_mutation(families, mutations))
+            mutation = self._row_mutation(families, mutations)
+            return self._freed_after(mutation, partial(self._if_compared, checked, operator, value))
 
         return self._with_families(table, change)
 

@@ -8,7 +8,8 @@ import pytest
 
 from hbtable.errors import NoSuchFamily
 from hbtable.hbase.calls.writes import WriteCalls
-from hbtable.hbase.codec.thrift2_structs import TColumn, TColumnValue, TDelete, TGet, TPut
+from hbtable.hbase.codec.thrift2_structs import TColumn, TColumnValue, TDelete, TGet, TMutation, TPut, TRowMutations
+from hbtable.hbase.thrift2.reads import Thrift2ReadCalls
 from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.model.mutation import RowMutation
 from hbtable.runtime.slices import FREED_AT_ONCE, let_go_inside
@@ -23,6 +24,7 @@ class _Table:
         self.refuses = refuses
         self.operations: list[Any] = []
         self.sizes: list[int] = []
+        self.found: list[Any] = []
 
     def named(self, _: bytes | None) -> "_Table":
         return self
@@ -37,6 +39,18 @@ class _Table:
         self.sizes += [len(mutation.operations) for mutation in mutations]
         if self.refuses:
             raise NoSuchFamily("f")
+
+    def check_and_mutate(self, row: bytes, f: bytes, q: bytes, value: bytes | None, mutation: RowMutation) -> bool:
+        self.mutate((mutation,))
+        return True
+
+    def check_condition(self, *_: object) -> None: ...
+
+    def check_existence(self, table: bytes, columns: object) -> None: ...
+
+    def read_rows(self, rows: Sequence[bytes], spec: object) -> list[tuple[bytes, list[Any]]]:
+        self.found = [(b"f:%d" % number, 1, b"v") for number in range(MANY)]
+        return [(rows[0], self.found)]
 
 
 def _carried_out(table: _Table, call: Any, *arguments: Any) -> None:
@@ -74,6 +88,54 @@ def test_the_cells_of_one_row(method: str, refused: bool) -> None:
     assert len(cells) <= FREED_AT_ONCE
     assert len(table.operations[-1]) <= FREED_AT_ONCE
     assert pauses
+
+
+@REFUSED_OR_NOT
+@pytest.mark.parametrize(
+    "method",
+    ["mutateRow", "deleteSingle", "checkAndPut", "checkAndDelete", "checkAndMutate", "checkAndMutate by order"],
+)
+def test_the_cells_of_one_row_of_thrift2(method: str, refused: bool) -> None:
+    table: Any = _Table(refused)
+    pauses: list[None] = []
+    calls = Thrift2WriteCalls(table, lambda name: [b"f"], 1 << 20, 1 << 20, lambda: pauses.append(None))
+    put = TPut(b"row", [TColumnValue(b"f", b"%d" % number, b"v") for number in range(MANY)])
+    delete = TDelete(b"row", [TColumn(b"f", b"%d" % number) for number in range(MANY)])
+    both = TRowMutations(b"row", [TMutation(put), TMutation(None, TDelete(b"row", [TColumn(b"f", b"more")]))])
+    column = b"t", b"row", b"f", b"q"
+    match method:
+        case "mutateRow":
+            _carried_out(table, calls.mutateRow, b"t", both)
+        case "deleteSingle":
+            _carried_out(table, calls.deleteSingle, b"t", delete)
+        case "checkAndPut":
+            _carried_out(table, calls.checkAndPut, *column, b"v", put)
+        case "checkAndDelete":
+            _carried_out(table, calls.checkAndDelete, *column, b"v", delete)
+        case _:
+            less, equal = 0, 2
+            operator = less if method.endswith("order") else equal
+            _carried_out(table, calls.checkAndMutate, *column, operator, b"a", both)
+    assert table.sizes[-1] >= MANY
+    assert len(table.operations[-1]) <= FREED_AT_ONCE
+    assert pauses
+
+
+@pytest.mark.parametrize("method", ["get", "getMultiple", "exists", "existsAll", "get of existence"])
+def test_the_cells_of_a_row_that_was_read(method: str) -> None:
+    table: Any = _Table(False)
+    pauses: list[int] = []
+    calls = Thrift2ReadCalls(table, 64 << 20, lambda: pauses.append(len(table.found)))
+    get = TGet(b"row", existence_only=method == "get of existence" or None)
+    asked = [get] if method in ("getMultiple", "existsAll") else get
+    answer: Any = getattr(calls, method.partition(" ")[0])(b"t", asked)
+    answer = answer[0] if isinstance(answer, list) else answer
+    if method.startswith("exists"):
+        assert answer is True
+    else:
+        assert len(answer.column_values) == (0 if get.existence_only else MANY)
+    assert len(table.found) <= FREED_AT_ONCE
+    assert len(pauses) >= MANY // FREED_AT_ONCE - 1
 
 
 @REFUSED_OR_NOT
