@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, final
 
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -11,6 +11,7 @@ from hbtable.switches import switches
 T = TypeVar("T")
 
 _SLICE_SECONDS: Final = 0.004
+_SHARED_SECONDS: Final = 0.001
 FREED_AT_ONCE: Final = 4096
 _SORTED_AT_ONCE: Final = 2048
 
@@ -26,6 +27,23 @@ def in_slices(runtime: Runtime, things: Iterable[T]) -> Iterator[T]:
         if clock() >= until:
             runtime.sleep(0)
             until = clock() + _SLICE_SECONDS
+
+
+@final
+class SharedSlice:
+    """A slice of time that several tasks have together: a short one, for each of them may go on for a while where it
+    waits in the middle of something."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._until = runtime.clock_seconds() + _SHARED_SECONDS
+
+    @switches
+    def pause(self) -> None:
+        """*Switches* when they have used it up; whoever goes on first begins the next one."""
+        if self._runtime.clock_seconds() >= self._until:
+            self._runtime.sleep(0)
+            self._until = self._runtime.clock_seconds() + _SHARED_SECONDS
 
 
 @switches

@@ -2,7 +2,9 @@
 
 import gevent
 
+from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.parallel import run_all
 
 
 def test_a_timer_fires_while_tasks_only_yield() -> None:
@@ -22,4 +24,36 @@ def test_a_timer_fires_while_tasks_only_yield() -> None:
     runtime.spawn(compute).join(60)
     assert fired, "the timer never fired"
     assert fired[0] < 40, "gevent looks at its timers only after fifty callbacks"
+    runtime.close()
+
+
+def test_many_tasks_that_work_side_by_side_have_one_slice_of_time_together() -> None:
+    """By a clock that only goes on while a job is done, a millisecond each."""
+    runtime = GeventRuntime()
+    now = 0.0
+    runtime.clock_seconds = lambda: now
+    runtime.fair_scheduler = FairScheduler(runtime.clock_seconds)
+    between: list[int] = [0]
+    is_over = False
+
+    def job() -> None:
+        nonlocal now
+        now += 0.001
+        between[-1] += 1
+
+    def client() -> None:
+        nonlocal now
+        runtime.request_gate("a client", 1000)
+        while not is_over and len(between) < 10_000:
+            now += 0.0001
+            between.append(0)
+            runtime.sleep(0)
+
+    task = runtime.spawn(client)
+    runtime.sleep(0)
+    run_all(runtime, 16, [job] * 320, "jobs")
+    is_over = True
+    assert task.join(60)
+    assert sum(between) == 320
+    assert max(between) <= 4, "the client waited for a slice of each of the sixteen"
     runtime.close()
