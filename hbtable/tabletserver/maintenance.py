@@ -15,6 +15,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.slices import in_slices
 from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import CompactionCancelled
@@ -38,9 +39,6 @@ _PAUSES: Final = 4
 _FULL_DISK_ROLL_SECONDS: Final = 10.0
 _HEADERS_BYTES: Final = 1024
 """More than a segment without any records has."""
-
-_TABLETS_AT_ONCE: Final = 250
-"""Looked at without a switch."""
 
 _LOT: Final = 50_000
 """Deleted cells that reads came across, after which it is looked again whether a compaction is worth it."""
@@ -161,12 +159,14 @@ class Maintenance:
         for gone in [tablet_id for tablet_id in self._resting if tablet_id not in self._tablets]:
             del self._resting[gone]  # some are not noted any more
         facts = []
-        for number, (tablet_id, tablet) in enumerate(list(self._tablets.items()), 1):
+        for tablet_id, tablet in in_slices(self._runtime, list(self._tablets.items())):
             if self._tablets.get(tablet_id) is tablet:
-                facts.append(self._facts(tablet_id, tablet))
-            if not number % _TABLETS_AT_ONCE:
-                self._runtime.sleep(0)
-        decisions = plan(facts, self._log.size_bytes, self._log.tablets_of_oldest_segment(), self._options)
+                found = self._facts(tablet_id, tablet)
+                if found is not None:
+                    facts.append(found)
+        oldest = self._log.tablets_of_oldest_segment()
+        facts += [self._resting[tablet_id].facts for tablet_id in oldest if tablet_id in self._resting]
+        decisions = plan(facts, self._log.size_bytes, oldest, self._options)
         decisions += self._flushes_that_make_room(facts) if self._shared.out_of_space else []
         now = self._runtime.clock_seconds()
         return [decision for decision in decisions if self._may_start(decision, now) and self._start(decision)]
@@ -235,7 +235,8 @@ class Maintenance:
             log.info("the log goes on in the same segment for another %g s: %s", self._options.roll_seconds, error)
         self._rolled_bytes = self._log.size_bytes
 
-    def _facts(self, tablet_id: int, tablet: Tablet) -> TabletFacts:
+    def _facts(self, tablet_id: int, tablet: Tablet) -> TabletFacts | None:
+        """None of a resting tablet: whatever is decided, it is not about that one, unless it keeps the log."""
         # Each tablet has its own second, so that a thousand are not looked at in one stretch.
         minute = (int(self._runtime.clock_seconds()) + 7 * tablet_id) // _LOOK_SECONDS
         full_disk = bool(self._shared.out_of_space)
@@ -248,8 +249,8 @@ class Maintenance:
             has_work = facts.too_large or facts.compaction or facts.aged or facts.deleted or tablet.needs_old_logs
             if stamp is None or has_work or facts.memtable_bytes:
                 return facts  # what was tried in vain, say, may look different the next time
-            resting = self._resting[tablet_id] = _Resting(tablet, minute, full_disk, stamp, facts)
-        return resting.facts
+            self._resting[tablet_id] = _Resting(tablet, minute, full_disk, stamp, facts)
+        return None
 
     def _found(self, tablet: Tablet, minute: int, full_disk: bool) -> TabletFacts:
         record = tablet.record

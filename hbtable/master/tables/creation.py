@@ -64,7 +64,9 @@ class TableCreation:
         try:
             # Before there are tablets: should this end here, the cycle takes the creation back.
             begin_table(self._session, schema.name, creator)
-            self._rows.write(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
+            first = first_records(record.table_id, ids, bounds, self._wall_millis())
+            self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands
+            self._rows.write(schema.name, first)
             self._enable(record)
         except (IdInUse, LimitExceeded):
             forget(self._session, of_table(schema.name))

@@ -286,11 +286,13 @@ class TableOperations:
         for _ in range(_ROUNDS):
             tablets = self.settled(record.table_id)
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
+            self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands
             reports = self._reports(record.table_id)
             actions = self._placement.plan(record.schema.name, tablets, reports)
             able = takers(reports.loads)
             held = self._placement.quarantine.message(tablets)
             waits = held or not able or any(tablet.owner in reports.silent for tablet in tablets)
+            self._runtime.sleep(0)
             failed = self._placement.place_all(actions, lambda _tablet: record.schema, reports.living, None)
             problems = [one.message for one in failed]
             if not waits and (problems or not actions) and all(one.refused for one in failed):

@@ -50,6 +50,7 @@ class TabletRows:
             for action in self._placement.plan(name, tablets, reports)
             if isinstance(action, Assign)
         }
+        self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands
 
         def job(tablet: TabletRecord) -> Callable[[], bool]:
             owner = owners.get(tablet.tablet_id)
