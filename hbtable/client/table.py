@@ -14,6 +14,7 @@ from hbtable.client import scanning
 from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_within, rows_by_tablet, rows_within
 from hbtable.client.options import ClientOptions
 from hbtable.client.parallel_reads import read_in_parallel
+from hbtable.client.partly_written import ended_early, raise_failed
 from hbtable.client.suspects import Suspects
 from hbtable.client.table_calls import AheadPage
 from hbtable.client.whole_rows import families_of
@@ -47,7 +48,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_bytes
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.parallel import results, run_all
+from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 
 _ROWS_AT_ONCE = 1000
@@ -100,14 +101,12 @@ class Table:
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
         """Each row all or nothing, rows of one tablet in this order, tablets in parallel. On return all are durable
-        and visible. After an error any of the rows may have been applied, unless they lie in one tablet, are at most
-        1000, and the error promises otherwise."""
+        and visible. An error says which rows were written when some were (partly_written.py). Of rows in one tablet,
+        at most 1000, none was, if the error promises that."""
         if not mutations:
             return None
         if len(mutations) > _ROWS_AT_ONCE:
-            for first in range(0, len(mutations), _ROWS_AT_ONCE):
-                self.mutate(mutations[first : first + _ROWS_AT_ONCE])
-                self._runtime.sleep(0)  # a million rows let others have their turn
+            self._mutate_many(mutations)
             return None
         retries = None
         row = first_row(mutations)  # what is no row is told before the tablet of it is looked for
@@ -127,8 +126,22 @@ class Table:
                 retries = self._once_known(error, retries, mutations)
         # A tablet that splits meanwhile divides its group again, inside the call for that group.
         jobs = [partial(self.mutate, group) for group in groups]
-        results(run_all(self._runtime, self._options.parallel_calls, jobs, "mutate"))
+        outcomes = run_all(self._runtime, self._options.parallel_calls, jobs, "mutate")
+        raise_failed(outcomes, groups, mutations)
         return None
+
+    @switches
+    def _mutate_many(self, mutations: Sequence[RowMutation]) -> None:
+        """Some after the other: a million rows let others have their turn. What follows an error is not sent."""
+        for first in range(0, len(mutations), _ROWS_AT_ONCE):
+            stop = first + _ROWS_AT_ONCE
+            try:
+                self.mutate(mutations[first:stop])
+            except LockLost:
+                raise
+            except HbtableError as error:
+                raise ended_early(error, mutations, first, stop) from error
+            self._runtime.sleep(0)
 
     @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
