@@ -1,5 +1,6 @@
 """happybase's connection and pool, with clients that go to the owners of rows."""
 
+import threading
 from typing import Any, final
 
 import happybase
@@ -14,7 +15,7 @@ class Connection(happybase.Connection):
 
     def __init__(self, *, routes: Routes | None = None, **options: Any) -> None:
         """`options` are happybase.Connection's."""
-        self._routes = routes or Routes()
+        self._routes = routes or Routes(threading.Lock())
         self._options = options
         self._others: dict[Address, happybase.Connection] = {}
         super().__init__(**options)
@@ -56,7 +57,7 @@ class ConnectionPool(happybase.ConnectionPool):
 
     def __init__(self, size: int, **options: Any) -> None:
         super().__init__(size, **options)
-        self._routes = Routes()
+        self._routes = Routes(threading.Lock())
         plain = [self._acquire_connection() for _ in range(size)]
         for one in plain:
             one.close()

@@ -80,8 +80,7 @@ class RoutedClient:
     def _client(self, table: bytes, row: bytes) -> tuple[Address, Client]:
         """Of the owner of the row, if it can be reached."""
         routes = self._routes
-        if not routes.knows(table):
-            routes.learn(table, getattr(self._seed, _OWNERS)(table))
+        routes.look_if_due(table, lambda: getattr(self._seed, _OWNERS)(table))
         owner = routes.owner(table, row)
         if owner is None or owner == self._home:
             return self._home, self._seed

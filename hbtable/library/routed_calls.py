@@ -9,9 +9,10 @@ connection breaks in the middle of a call, a read is done again by another way; 
 its error is the caller's.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from hbtable.errors import AccessDenied, HbtableError
 from hbtable.hbase.admin.structs import AdminScan
@@ -28,6 +29,13 @@ _BEHIND_ALL: Final = b"\xff" * 16
 """In the last region, unless rows begin so."""
 
 
+class _Home(NamedTuple):
+    """The server to which goes what goes nowhere else."""
+
+    server: ServerCalls
+    address: Address
+
+
 @final
 class RoutedCalls:
     """A library.server_calls.Calls. `connect` makes another server's, without connecting yet."""
@@ -40,11 +48,10 @@ class RoutedCalls:
         lock: AbstractContextManager[object],
     ) -> None:
         """`address`: of `home`. `lock` guards what is remembered, and is held for no call."""
-        self._home = home
-        self._address = address
+        self._home = _Home(home, address)
         self._connect = connect
         self._lock = lock
-        self._routes = Routes()
+        self._routes = Routes(lock)
         self._others: dict[Address, ServerCalls] = {}
 
     def admin(self, method: str, *arguments: object) -> Any:
@@ -57,13 +64,13 @@ class RoutedCalls:
         return self._at_home(lambda server: server.struct(name, **fields))
 
     def open(self) -> None:
-        self._home.open()
+        self._home.server.open()
 
     def close(self) -> None:
         with self._lock:
-            others = list(self._others.values())
+            servers = {self._home.address: self._home.server, **self._others}
             self._others.clear()
-        for server in (self._home, *others):
+        for server in servers.values():
             server.close()
 
     # ---------------------------------------------------------------- ways
@@ -83,15 +90,19 @@ class RoutedCalls:
 
     def _owner(self, table: bytes, row: bytes) -> Address | None:
         """None: the server that the program connected to."""
-        if not self._routes.knows(table):
-            try:
-                self._routes.learn(table, self._at_home(lambda server: server.hbase(_OWNERS, table)))
-            except AccessDenied:
-                self._routes.learn(table, ())
-            except HbtableError:
-                return None  # the call itself meets the same, and says so
+        try:
+            self._routes.look_if_due(table, lambda: self._regions(table))
+        except HbtableError:
+            return None  # the call itself meets the same, and says so
         owner = self._routes.owner(table, row)
-        return None if owner == self._address else owner
+        return None if owner == self._home.address else owner
+
+    def _regions(self, table: bytes) -> Sequence[Any]:
+        try:
+            found: Sequence[Any] = self._at_home(lambda server: server.hbase(_OWNERS, table))
+        except AccessDenied:
+            return ()
+        return found
 
     def _to(self, owner: Address | None, table: bytes, method: str, call: Callable[[ServerCalls], Any]) -> Any:
         if owner is not None:
@@ -113,19 +124,27 @@ class RoutedCalls:
             return self._others[address]
 
     def _at_home(self, call: Callable[[ServerCalls], Any]) -> Any:
+        home = self._home
         try:
-            return call(self._home)
+            return call(home.server)
         except HbtableError as error:
             if not _was_not_begun(error):
                 raise
             first = error
+        self._routes.avoid(home.address)
         for address in self._routes.addresses():
+            if address == home.address:
+                continue
             server = self._other(address)
             try:
                 server.open()
             except HbtableError:
+                self._routes.avoid(address)
                 continue
-            self._home, self._address = server, address
+            with self._lock:
+                if self._home is home:
+                    self._home = _Home(server, address)
+                    self._others.setdefault(home.address, home.server)  # it may own rows, and come back
             return call(server)
         raise first
 
@@ -138,7 +157,8 @@ class RoutedCalls:
         row_of: Callable[[Any], bytes],
         call: Callable[[ServerCalls, Sequence[Any]], Any],
     ) -> list[Any]:
-        """The answers of the owners. One row's changes stay in their order; after an error others may be written."""
+        """The answers of the owners. One row's changes stay in their order. An error says how many of the others were
+        written."""
         table, several, *rest = arguments
         owners: dict[bytes, Address | None] = {}  # asked once for each row: another thread may find one gone meanwhile
         parts: dict[Address | None, list[Any]] = {}
@@ -147,13 +167,18 @@ class RoutedCalls:
             if row not in owners:
                 owners[row] = self._owner(table, row)
             parts.setdefault(owners[row], []).append(one)
-        found = []
-        for owner, part in parts.items():
+        found: list[Any] = []
+        for number, (owner, part) in enumerate(parts.items()):
 
             def work(server: ServerCalls, given: Sequence[Any] = (table, part, *rest)) -> Any:
                 return call(server, given)
 
-            found.append(self._to(owner, table, method, work))
+            try:
+                found.append(self._to(owner, table, method, work))
+            except HbtableError as error:
+                if method == _OF_ROWS or len(parts) == 1:
+                    raise
+                raise _of_one_part(error, [len({row_of(one) for one in some}) for some in parts.values()], number)
         return found
 
     def _read(self, arguments: Sequence[Any], call: Callable[[ServerCalls, Sequence[Any]], Any]) -> list[Any]:
@@ -163,6 +188,17 @@ class RoutedCalls:
             for one in part:
                 by_row.setdefault(one.row, []).append(one)
         return [by_row[row].pop() for row in arguments[1] if by_row.get(row)]
+
+
+def _of_one_part(error: HbtableError, rows: Sequence[int], number: int) -> HbtableError:
+    """The error of the part with this number; `rows`: how many there are in each."""
+    told = copy.copy(error)
+    told.args = (
+        f"{error}; this was for {rows[number]} of the {sum(rows)} rows of the batch, which go to {len(rows)} servers: "
+        f"{sum(rows[:number])} others were written before, and {sum(rows[number + 1 :])} were not sent",
+    )
+    told.__cause__ = error.__cause__
+    return told
 
 
 def _row_of(method: str, arguments: Sequence[Any]) -> tuple[bytes, bytes] | None:

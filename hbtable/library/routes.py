@@ -1,7 +1,9 @@
 """The gateways beside the owners of rows, as clients of HBase learn them: from getTableRegions."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, final
 
 Address = tuple[str, int]
@@ -25,50 +27,80 @@ class _Known(NamedTuple):
 
 @final
 class Routes:
-    """The routes of all tables that were asked for, for any number of threads: what is replaced is replaced whole."""
+    """The routes of all tables that were asked for, for any number of threads. `lock` guards them."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock: AbstractContextManager[object]) -> None:
+        self._lock = lock
         self._tables: dict[bytes, _Known] = {}
         self._calls_left: dict[bytes, int] = {}
+        self._forgotten = Counter[bytes]()
+        """By table, how often."""
+        self._asking: set[bytes] = set()
+        """Tables of which somebody asks for the regions."""
         self._avoided: dict[Address, int] = {}
 
-    def knows(self, table: bytes) -> bool:
-        """False: learn() is due. Each question counts as a call."""
-        left = self._calls_left.get(table, 0)
-        self._calls_left[table] = left - 1
-        return left > 0
+    def look_if_due(self, table: bytes, ask: Callable[[], Iterable[Region]]) -> None:
+        """To be called before each call. Asks for the table's regions, unless what is known will do, or another thread
+        asks. A table without regions is known as well: nobody has its rows. Raises what `ask` does."""
+        begun = self._begin(table)
+        if begun is None:
+            return
+        try:
+            self._learn(table, ask(), begun)
+        finally:
+            with self._lock:
+                self._asking.discard(table)
 
-    def learn(self, table: bytes, regions: Iterable[Region]) -> None:
-        """A table without regions is known as well: nobody has its rows."""
+    def _begin(self, table: bytes) -> int | None:
+        """None: nobody needs to ask. Otherwise how often the table was forgotten."""
+        with self._lock:
+            left = self._calls_left.get(table, 0)
+            if left > 0:
+                self._calls_left[table] = left - 1
+                return None
+            if table in self._asking:
+                return None
+            self._asking.add(table)
+            return self._forgotten[table]
+
+    def _learn(self, table: bytes, regions: Iterable[Region], begun: int) -> None:
+        """`begun`: of _begin(). What was forgotten since is to be asked for once more: the regions may be of before."""
         found = sorted((one.startKey, _address(one)) for one in regions)
-        self._tables[table] = _Known([start for start, _ in found], [owner for _, owner in found])
-        self._calls_left[table] = _CALLS_BETWEEN_LOOKS
+        with self._lock:
+            self._tables[table] = _Known([start for start, _ in found], [owner for _, owner in found])
+            if self._forgotten[table] == begun:
+                self._calls_left[table] = _CALLS_BETWEEN_LOOKS
 
     def forget(self, table: bytes) -> None:
         """Something that was known of the table proved wrong, or was changed."""
-        self._calls_left.pop(table, None)
+        with self._lock:
+            self._calls_left.pop(table, None)
+            self._forgotten[table] += 1
 
     def owner(self, table: bytes, row: bytes) -> Address | None:
         """None: not known, or not to be reached."""
-        known = self._tables.get(table)
-        if known is None or not known.starts:
+        with self._lock:
+            known = self._tables.get(table)
+            if known is None or not known.starts:
+                return None
+            owner = known.owners[max(bisect_right(known.starts, row) - 1, 0)]
+            if owner is None or owner not in self._avoided:
+                return owner
+            self._avoided[owner] -= 1
+            if self._avoided[owner] <= 0:
+                del self._avoided[owner]
             return None
-        owner = known.owners[max(bisect_right(known.starts, row) - 1, 0)]
-        left = self._avoided.get(owner) if owner is not None else None
-        if owner is not None and left is not None:
-            left = self._avoided[owner] = left - 1
-            if left <= 0:
-                self._avoided.pop(owner, None)
-            return None
-        return owner
 
     def addresses(self) -> list[Address]:
-        """Those of all servers that are known, ascending."""
-        return sorted({owner for known in list(self._tables.values()) for owner in known.owners if owner is not None})
+        """Those of all servers that are known, ascending, and of them those last that could not be reached."""
+        with self._lock:
+            found = {owner for known in self._tables.values() for owner in known.owners if owner is not None}
+            return sorted(found, key=lambda address: (address in self._avoided, address))
 
     def avoid(self, owner: Address) -> None:
         """The server could not be reached: the next calls go around it."""
-        self._avoided[owner] = _CALLS_AROUND
+        with self._lock:
+            self._avoided[owner] = _CALLS_AROUND
 
 
 def _address(region: Region) -> Address | None:

@@ -1,6 +1,7 @@
 """A connection that is closed, and opened again."""
 
 import socket
+import threading
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,9 @@ def test_what_is_opened_again_speaks_to_owners_over_new_connections() -> None:
     """It used the closed ones, and each call for a row of another server was an AssertionError of thriftpy2."""
     with ExitStack() as stack:
         home, owner = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2))
-        routes = Routes()
+        routes = Routes(threading.Lock())
         host, port = owner.getsockname()
-        routes.learn(b"t", [SimpleNamespace(startKey=b"", serverName=host.encode(), port=port)])
+        routes.look_if_due(b"t", lambda: [SimpleNamespace(startKey=b"", serverName=host.encode(), port=port)])
         connection = Connection(host="127.0.0.1", port=home.getsockname()[1], routes=routes)
         stack.callback(connection.close)
 

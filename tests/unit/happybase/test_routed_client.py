@@ -1,6 +1,7 @@
 """Each call goes to the server that has its row; where that fails, by another way, and no write twice."""
 
 import random
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,7 +48,7 @@ class Cluster:
         self.regions = [(b"", FIRST), (b"m", SECOND)]
         self.servers = {address: Server(self, address) for address in (HOME, FIRST, SECOND)}
         self.dead: set[Any] = set()
-        self.routes = Routes()
+        self.routes = Routes(threading.Lock())
         self.client = RoutedClient(self.servers[HOME], HOME, self.routes, self.connect)
         self.connected: list[Any] = []
 

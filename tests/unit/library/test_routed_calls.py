@@ -225,3 +225,100 @@ def test_threads_that_meet_make_one_connection_for_each_server() -> None:
     for thread in threads:
         thread.join()
     assert sorted(world.connected) == [FIRST, SECOND]
+
+
+def test_a_table_that_is_forgotten_while_its_regions_are_asked_for_is_asked_for_again() -> None:
+    """What was told may be of before the change."""
+    world = World()
+    answer = world.answer
+
+    def answer_late(server: Server, method: str, arguments: tuple[Any, ...]) -> Any:
+        found = answer(server, method, arguments)
+        if method == "getTableRegions" and world.regions[0][1] == FIRST:
+            world.regions = [(b"", SECOND)]
+            world.db.admin("adminSplit", b"t", b"c")
+        return found
+
+    world.answer = answer_late  # type: ignore[method-assign]
+    assert world.db.admin("adminGet", b"t", b"a", None) == FIRST
+    assert world.db.admin("adminGet", b"t", b"a", None) == SECOND
+
+
+def test_a_table_that_is_forgotten_while_another_thread_counts_its_call_stays_forgotten() -> None:
+    world = World()
+    world.db.admin("adminGet", b"t", b"a", None)
+    routes = world.db._routes
+    threads: list[threading.Thread] = []
+
+    class Interrupted(dict[bytes, int]):
+        """Another thread forgets the table right after it was looked up."""
+
+        def get(self, key: bytes, default: Any = None) -> Any:
+            found = super().get(key, default)
+            threads.append(threading.Thread(target=routes.forget, args=(key,)))
+            threads[-1].start()
+            threads[-1].join(0.1)
+            return found
+
+    routes._calls_left = Interrupted(routes._calls_left)
+    world.db.admin("adminGet", b"t", b"a", None)
+    for thread in threads:
+        thread.join()
+    assert b"t" not in dict(routes._calls_left)
+
+
+def test_one_thread_asks_for_the_regions_and_the_others_go_by_what_is_known() -> None:
+    world = World()
+    asked, told = threading.Event(), threading.Event()
+    answer = world.answer
+
+    def wait(server: Server, method: str, arguments: tuple[Any, ...]) -> Any:
+        if method == "getTableRegions":
+            asked.set()
+            assert told.wait(60)
+        return answer(server, method, arguments)
+
+    world.answer = wait  # type: ignore[method-assign]
+    first = threading.Thread(target=world.db.admin, args=("adminGet", b"t", b"a", None))
+    first.start()
+    assert asked.wait(60)
+    assert world.db.admin("adminGet", b"t", b"a", None) == HOME, "nothing is known yet"
+    told.set()
+    first.join()
+    assert world.db.admin("adminGet", b"t", b"a", None) == FIRST
+    assert [method for method, _ in world.servers[HOME].calls].count("getTableRegions") == 1
+
+
+def test_a_first_server_that_is_gone_is_not_tried_for_what_it_owns_itself() -> None:
+    """It stands among the owners: each call that went on waited for it twice."""
+    world = World()
+    world.regions = [(b"", HOME), (b"m", SECOND)]
+    assert world.db.admin("adminGet", b"t", b"a", None) == HOME
+    home = world.servers[HOME]
+    home.breaks = CannotConnect("refused")
+    tried: list[str] = []
+    opening = home.open
+    home.open = lambda method="open": (tried.append(method), opening(method))[1]  # type: ignore[method-assign]
+    assert world.db.admin("adminTables") == SECOND
+    assert world.db.admin("adminGet", b"t", b"a", None) == SECOND
+    assert tried == ["adminTables"]
+    world.db.close()
+    assert home.closed, "the connection that was made first, too"
+
+
+def test_a_batch_that_one_server_refuses_says_how_much_was_written() -> None:
+    world = World()
+
+    def refuse(*_: Any) -> Any:
+        raise TableNotFound("t")
+
+    world.servers[SECOND].admin = refuse  # type: ignore[method-assign]
+    with pytest.raises(TableNotFound) as caught:
+        world.db.admin("adminMutateRows", b"t", batch(b"a", b"b", b"a", b"z"))
+    assert str(caught.value) == (
+        "t; this was for 1 of the 3 rows of the batch, which go to 2 servers: 2 others were written before, and 0 were "
+        "not sent"
+    )
+    with pytest.raises(TableNotFound) as caught:
+        world.db.admin("adminMutateRows", b"t", batch(b"z"))
+    assert str(caught.value) == "t"
