@@ -21,3 +21,12 @@ def put_certificate(name: str, folder: Path) -> tuple[str, str]:
         shutil.copyfile(FOLDER / source, target)
         target.chmod(0o600)
     return str(certificate), str(key)
+
+
+def put_ca(folder: Path) -> str:
+    """Copies the CA to `folder`, for a server that asks clients for certificates: a checkout may lie in a folder that
+    everybody may change, and what lies there says who comes in."""
+    path = folder / "ca.pem"
+    shutil.copyfile(CA, path)
+    path.chmod(0o600)
+    return str(path)

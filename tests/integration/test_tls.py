@@ -14,7 +14,7 @@ import happybase.connection
 import pytest
 from thriftpy2.transport import TSSLSocket, TTransportException
 
-from tests.harness.certificates import CA, FOLDER, put_certificate
+from tests.harness.certificates import CA, FOLDER, put_ca, put_certificate
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -33,7 +33,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """Only clients with a certificate of the CA."""
     folder = tmp_path_factory.mktemp("mutual")
     certificate, key = put_certificate("server", folder)
-    files = [f"tls.certificate={certificate}", f"tls.key={key}", f"tls.client_ca={CA}", "tls.required=true"]
+    files = [f"tls.certificate={certificate}", f"tls.key={key}", f"tls.client_ca={put_ca(folder)}", "tls.required=true"]
     with ServerProcess(folder / "data", files) as server:
         yield server
 

@@ -26,7 +26,7 @@ from thriftpy2.transport.sasl import TCySaslClientTransport, TSaslClientTranspor
 import hbtable
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
-from tests.harness.certificates import CA, put_certificate
+from tests.harness.certificates import CA, put_ca, put_certificate
 from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -302,7 +302,7 @@ def test_a_certificate_says_who_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
     certificate, key = put_certificate("server", tmp_path)
     (tmp_path / "own").mkdir()
     own, own_key = put_certificate("client", tmp_path / "own")
-    demands = [f"tls.client_ca={CA}", "tls.required=true", "auth.enabled=true", "auth.superusers=ann"]
+    demands = [f"tls.client_ca={put_ca(tmp_path)}", "tls.required=true", "auth.enabled=true", "auth.superusers=ann"]
     with ServerProcess(tmp_path / "data", [f"tls.certificate={certificate}", f"tls.key={key}", *demands]) as server:
         made = partial(TSSLSocket, cafile=CA, certfile=own, keyfile=own_key)
         monkeypatch.setattr(happybase.connection, "TSocket", made)

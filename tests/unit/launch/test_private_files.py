@@ -1,6 +1,5 @@
 """Files that hold a secret, or say who comes in: each by every mode. Loose ones keep a server from starting."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from hbtable.launch.roles import run
 from hbtable.launch.roles.lock_service import read_digests
 from hbtable.launch.servers import launcher
 from hbtable.runtime.network.tls import ServerTls, TlsOptions
-from tests.harness.certificates import CA, put_certificate
+from tests.harness.certificates import put_ca, put_certificate
 
 OF_NOBODY_ELSE, OF_ALL_BUT_WRITERS, KEY_OF_ROOT = 0o077, 0o002, 0o027
 
@@ -52,9 +51,8 @@ def tls_key(folder: Path) -> tuple[Path, Callable[[], object]]:
 
 def client_ca(folder: Path) -> tuple[Path, Callable[[], object]]:
     certificate, key = put_certificate("server", folder)
-    path = folder / "ca.pem"
-    shutil.copyfile(CA, path)
-    return path, lambda: ServerTls(TlsOptions(certificate=certificate, key=key, client_ca=str(path), required=True))
+    path = put_ca(folder)
+    return Path(path), lambda: ServerTls(TlsOptions(certificate=certificate, key=key, client_ca=path, required=True))
 
 
 def configuration(folder: Path) -> tuple[Path, Callable[[], object]]:

@@ -8,7 +8,7 @@ import pytest
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.runtime.network.tls import HandshakeFailed, ServerTls, TlsOptions, TlsStream
-from tests.harness.certificates import CA, FOLDER, put_certificate
+from tests.harness.certificates import CA, FOLDER, put_ca, put_certificate
 
 
 class Wire:
@@ -235,7 +235,7 @@ def test_old_versions_are_refused(tls: ServerTls) -> None:
 )
 def test_clients_show_certificates(tmp_path: Path, shown: str, reason: str) -> None:
     certificate, key = put_certificate("server", tmp_path)
-    ca = CA
+    ca = put_ca(tmp_path)
     if shown == "stranger":  # whoever signed it, it was not this one
         shown, ca = "client", certificate
     tls = ServerTls(TlsOptions(certificate, key, ca, required=True))
