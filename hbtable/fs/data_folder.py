@@ -262,6 +262,11 @@ def why_no_store(root: str) -> str:
 
 
 def _unusable(error: OSError, root: str) -> InvalidConfiguration:
+    if not os.path.exists(root):
+        return InvalidConfiguration(
+            f"the data folder {root} cannot be made: {error.strerror or error}; choose a folder that this user may "
+            "make, on a disk"
+        )
     message = f"the data folder {root} cannot be used: {error.strerror or error}"
     if error.errno in (errno.EROFS, errno.EACCES) and os.path.exists(f"{root}/FORMAT"):
         message += "; to read it, use hbtable.open(..., read_only=True), or hbtable check"

@@ -14,12 +14,13 @@ from typing import TypeVar, final
 from hbtable.client.given import bytes_of, flag, seconds, whole_number
 from hbtable.client.table import Table
 from hbtable.client.table_calls import DescribedTableCalls
-from hbtable.errors import AlreadyExists, InvalidRequest, Unavailable, WrongType, WrongValue
+from hbtable.errors import AlreadyExists, HbtableError, InvalidRequest, Unavailable, WrongType, WrongValue
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.launch.library_settings import options_of
 from hbtable.launch.shared_database import Opening, SharedDatabase, shared_database
 from hbtable.launch.storage import MEMORY
 from hbtable.library.database import AdminCalls, Database
+from hbtable.library.refusals import spelled_out
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
@@ -111,7 +112,13 @@ class EmbeddedDatabase(Database):
     def _call(self, function: Callable[..., T], *arguments: object) -> T:
         if self._closed:
             raise Unavailable(f"the database {self.path} is closed: open it again")
-        return self._shared_call(function, *arguments)
+        try:
+            return self._shared_call(function, *arguments)
+        except HbtableError as error:
+            said = spelled_out(error)
+            if said is error:
+                raise
+            raise said.with_traceback(error.__traceback__) from None
 
     def _is_closed(self) -> bool:
         return self._closed or self._shared is None or self._shared.ended

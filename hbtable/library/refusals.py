@@ -1,11 +1,13 @@
-"""Answers of a server that are errors, as hbtable's own: by the Java class that HBase's clients are told, and where one
-class says too little, by the message."""
+"""Errors as callers of the library get them: a server's answers as hbtable's own, by the Java class that clients of
+HBase are told, and where that says too little, by the message; and whole sentences where HBase says a word or two."""
 
+import re
 from typing import Final
 
 from hbtable import errors
 from hbtable.errors import HbtableError
 from hbtable.hbase.errors import DO_NOT_RETRY, HBASE, ILLEGAL, PLAIN
+from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError, ShellError
 
 _KINDS: Final[dict[str, type[HbtableError]]] = {
@@ -37,6 +39,34 @@ _BY_MESSAGE: Final[tuple[tuple[str, str, type[HbtableError]], ...]] = (
     (PLAIN, "The same puts may be sent again", errors.OutcomeUnknown),
 )
 """Class, a part of the message, and the error. Each is told by the server in one place only."""
+
+
+_BOUNDS: Final = f"a row key has 1 to {MAX_ROW_BYTES:,} bytes"
+_MESSAGES: Final[tuple[tuple[type[HbtableError], re.Pattern[str], str], ...]] = (
+    (errors.TableNotFound, re.compile(r"(\S+)"), "there is no table {}; tables() has the names of all"),
+    (
+        errors.TableNotDisabled,
+        re.compile(r"(\S+)"),
+        "table {} is enabled, and has to be disabled for this: call disable_table() first",
+    ),
+    (
+        errors.TableNotEnabled,
+        re.compile(r"(\S+) is disabled\."),
+        "table {} is disabled, and has to be enabled for this: call enable_table() first",
+    ),
+    (errors.InvalidRequest, re.compile("Row length is 0"), f"the row is empty: {_BOUNDS}"),
+    (errors.LimitExceeded, re.compile(r"Row length (\d+) is > \d+"), f"the row is {{}} bytes long: {_BOUNDS}"),
+)
+"""For texts of a word or two, which clients of HBase look for."""
+
+
+def spelled_out(error: HbtableError) -> HbtableError:
+    """The same error for people who call the library: it says what was wrong, and what to do."""
+    for kind, pattern, message in _MESSAGES:
+        found = pattern.fullmatch(str(error)) if isinstance(error, kind) else None
+        if found:
+            return type(error)(message.format(*found.groups()))
+    return error
 
 
 def translated(error: ShellError, changes_nothing: bool = False) -> HbtableError:

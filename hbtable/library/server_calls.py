@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, final
 
 from hbtable.errors import WrongType
-from hbtable.library.refusals import translated
+from hbtable.library.refusals import spelled_out, translated
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import BrokenOff, ShellError
 
@@ -73,7 +73,7 @@ class ServerCalls:
             try:
                 return self._repeated(call) if changes_nothing else call()
             except ShellError as error:
-                raise translated(error, changes_nothing) from error
+                raise spelled_out(translated(error, changes_nothing)) from error
             except (TypeError, ValueError, AttributeError, struct.error) as error:
                 self.connection.close()  # half of the request may be in its buffer
                 raise WrongType(f"{method} cannot be told this: {error}") from error

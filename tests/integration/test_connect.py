@@ -83,6 +83,23 @@ def test_a_prefix_stands_before_the_names_of_tables(server: ServerProcess, way: 
     plain.close()
 
 
+def test_refusals_are_sentences_as_of_open(server: ServerProcess) -> None:
+    with hbtable.connect("127.0.0.1", server.port) as connected, hbtable.open(":memory:") as opened:
+        for database in (connected, opened):
+            table = database.create_table("sentences", ["f"])
+            with pytest.raises(hbtable.TableNotDisabled, match=r"table sentences is enabled, .* call disable_table"):
+                database.delete_table("sentences")
+            with pytest.raises(hbtable.TableNotFound, match="there is no table none; tables"):
+                database.table("none").row("r")
+            with pytest.raises(hbtable.InvalidRequest, match="the row is empty: a row key has 1 to 32,767 bytes"):
+                table.put("", {"f:a": "1"})
+            with pytest.raises(hbtable.LimitExceeded, match="the row is 32768 bytes long"):
+                table.put("x" * 32_768, {"f:a": "1"})
+            database.disable_table("sentences")
+            with pytest.raises(hbtable.TableNotEnabled, match=r"table sentences is disabled, .* call enable_table"):
+                list(table.scan())
+
+
 def test_no_server() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

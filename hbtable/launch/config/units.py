@@ -36,7 +36,7 @@ def parse_bytes(text: str, where: str) -> int:
     """Reads `64 MiB` as 67108864. KiB, MiB, GiB, TiB are powers of 1024; KB, MB, GB, TB of 1000."""
     number, unit = _split(text, where, "KiB, MiB, GiB")
     if unit not in _BYTES:
-        raise InvalidConfiguration(f"{where}: {unit!r} is not a unit of size; use KiB, MiB, GiB or TiB")
+        raise InvalidConfiguration(f"{where}: {text!r}: {unit!r} is not a unit of size; use KiB, MiB, GiB or TiB")
     return round(number * _BYTES[unit])
 
 
@@ -45,5 +45,5 @@ def parse_seconds(text: str, where: str, bare_unit: str) -> float:
     number, unit = _split(text, where, "ms, s, min, h, d")
     unit = unit or bare_unit
     if unit not in _SECONDS:
-        raise InvalidConfiguration(f"{where}: {unit!r} is not a unit of time; use ms, s, min, h or d")
+        raise InvalidConfiguration(f"{where}: {text!r}: {unit!r} is not a unit of time; use ms, s, min, h or d")
     return number * _SECONDS[unit]

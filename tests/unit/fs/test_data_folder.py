@@ -321,6 +321,11 @@ def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path, monkeypatch: p
         check_readable(str(tmp_path))
 
 
+def test_a_folder_that_cannot_be_made_is_named_with_a_way_out() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"the data folder /proc/x cannot be made: No such .* on a disk$"):
+        DataFolder.open("/proc/x")
+
+
 def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
     root = tmp_path / "data"
     DataFolder.open(str(root)).close()
