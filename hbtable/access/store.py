@@ -171,8 +171,9 @@ class AccountNode:
 
 
 def _give_to_owner_of(folder: str, descriptor: int) -> None:
-    """So that root may change the list of a server that runs as somebody else."""
-    if os.geteuid() == 0:
+    """So that root may change the list of a server that runs as somebody else. A file with another name as well may be
+    one of root's, which the owner of the folder has linked there."""
+    if os.geteuid() == 0 and os.fstat(descriptor).st_nlink == 1:
         owner = os.stat(folder)
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 

@@ -140,3 +140,19 @@ def test_root_leaves_the_list_to_the_owner_of_the_folder(tmp_path: Path) -> None
     }
     AccountFile(str(tmp_path)).change(lambda accounts: accounts.with_user("ben", None))
     assert sorted(AccountFile(str(tmp_path)).read().by_name) == ["ann", "ben"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of several users")
+def test_root_gives_nobody_a_file_that_was_linked_there(tmp_path: Path) -> None:
+    precious, folder = tmp_path / "precious", tmp_path / "data"
+    precious.write_text("of root")
+    folder.mkdir(0o700)
+    os.chown(folder, _SERVER, _SERVER)
+    os.link(precious, folder / "users.lock")
+    AccountFile(str(folder)).change(lambda accounts: accounts.with_user("ann", None))
+    assert precious.stat().st_uid == 0
+    (folder / "users.lock").unlink()
+    (folder / "users.lock").symlink_to(precious)
+    with pytest.raises(InvalidConfiguration, match="symbolic link"):
+        AccountFile(str(folder)).change(lambda accounts: accounts.with_user("ben", None))
+    assert (precious.stat().st_uid, precious.read_text()) == (0, "of root")
