@@ -22,6 +22,8 @@ from hbtable.switches import switches
 _CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
 come_from: Final = _CLIENT.set
 """The calling task works for the client at this address from now on."""
+calling_client: Final = _CLIENT.get
+"""The address, with its port. Empty: this process works for nobody outside."""
 _CLAIMED: Final[ContextVar[str]] = ContextVar("claimed", default="")
 claim: Final = _CLAIMED.set
 """The client says that it is this user, and has not proved it yet. A refused login names him."""
@@ -67,7 +69,7 @@ class AuditTrail:
     def foreign_scanner(self, number: int, table: bytes, owner: str) -> None:
         """The acting user wanted to fetch from a scanner, or to close it, that is `owner`'s."""
         self._line(
-            _CLIENT.get(),
+            calling_client(),
             "scanner",
             "denied",
             {"scanner": number, "table": shown(table), "owner": owner},
@@ -100,11 +102,11 @@ class AuditTrail:
             except Exception as error:
                 why = getattr(error, "java_class", "") or type(error).__name__
                 if isinstance(error, AccessDenied) or why == DENIED:
-                    self._line(_CLIENT.get(), name, "denied", about(words, name, arguments), str(error))
+                    self._line(calling_client(), name, "denied", about(words, name, arguments), str(error))
                 else:
-                    self._line(_CLIENT.get(), name, "failed", about(words, name, arguments), f"{why}: {error}")
+                    self._line(calling_client(), name, "failed", about(words, name, arguments), f"{why}: {error}")
                 raise
-            self._line(_CLIENT.get(), name, "ok", about(words, name, arguments))
+            self._line(calling_client(), name, "ok", about(words, name, arguments))
             return answer
 
         return watched

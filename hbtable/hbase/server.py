@@ -112,7 +112,8 @@ class ThriftGatewayOptions:
     scanner_idle_seconds: float = 3600.0
     """A scanner unused for this long is closed."""
     scanner_memory_bytes: int = 64 << 20
-    """Parameters of all open scanners; beyond it the one unused for longest is closed."""
+    """Parameters of all open scanners; beyond it the user, or the address, that has most of them loses the one unused
+    for longest."""
     compaction_wait_seconds: float = 1.5
     """majorCompact returns after this even when the compaction goes on."""
     drain_seconds: float = 30.0

@@ -2,7 +2,8 @@
 
 A scanner holds no file, no lease and no connection. It outlives an hour of silence, splits, moves and the death of
 tablet servers; an orderly stop saves it for the next start. Ids can be used from any connection of this gateway.
-Parameters are bounded in bytes: when too many are open, those unused for longest are closed.
+Parameters are bounded in bytes: when too many are open, whoever has most of them loses those that he did not use for
+longest (scanner_shares.py).
 """
 
 import json
@@ -10,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from hbtable.access.tries import address_of
 from hbtable.access.user import acting_user
-from hbtable.errors import Corruption, ScannerNotFound, UnsupportedFormat
+from hbtable.errors import Corruption, LimitExceeded, ScannerNotFound, UnsupportedFormat
+from hbtable.hbase.audit import calling_client
 from hbtable.hbase.calls.scanner_ids import ScannerIds
+from hbtable.hbase.calls.scanner_shares import ScannerShares
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ANSWER_BYTES, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.interface import Lock, Runtime
@@ -33,7 +37,8 @@ class ScannerOptions:
     idle_seconds: float = 3600.0
     """An unused scanner is closed after this. Raising it keeps parameters of clients that went away for longer."""
     memory_bytes: int = 64 << 20
-    """All parameters together; beyond it the scanner unused for longest is closed. 60,000 plain scanners fit."""
+    """All parameters together; beyond it whoever has most of them loses the scanner that he did not use for longest.
+    60,000 plain scanners fit."""
 
 
 @final
@@ -41,6 +46,7 @@ class Scanner:
     """One open scanner. `request` as opened, without a position; `position` None before the first fetch."""
 
     __slots__ = (
+        "address",
         "ended",
         "full_pages",
         "goes_ahead",
@@ -76,9 +82,16 @@ class Scanner:
         """No page of it was made ahead in vain yet."""
         self.owner = ""
         """The name of the user who opened it, whose alone it is; empty: of somebody who did not say who he is."""
+        self.address = ""
+        """The one that it was opened from."""
         self.last_used = 0.0
         self.size_bytes = 0
         """Counted while it is kept."""
+
+    @property
+    def holder(self) -> str:
+        """In whose share it is. No user's name has a space."""
+        return self.owner or f"from {self.address}"
 
 
 @final
@@ -99,7 +112,7 @@ class Scanners:
         self._options = options
         self._refused = refused
         self._open: dict[int, Scanner] = {}  # ascending by last use
-        self._bytes = 0
+        self._shares = ScannerShares()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -112,16 +125,24 @@ class Scanners:
     def open(
         self, table: bytes, request: ScanRequest, sorted_columns: bool = False, rows_left: int | None = None
     ) -> int:
-        """The new scanner's id."""
+        """The new scanner's id. LimitExceeded when there is no room for it even among those of the others."""
         size_bytes = _size(table, request, lambda: self._runtime.sleep(0))
         number = self._ids.take(self._open)
         scanner = Scanner(table, request, sorted_columns, self._runtime.lock())
         scanner.rows_left, scanner.size_bytes = rows_left, size_bytes
         user = acting_user()
         scanner.owner = "" if user is None else user.name
+        scanner.address = address_of(calling_client().rpartition(":")[0])
         self._keep(number, scanner, self._clock())
-        while self._bytes > self._options.memory_bytes and len(self._open) > 1:
-            self._drop(next(iter(self._open)))
+        while self._shares.size_bytes > self._options.memory_bytes and len(self._open) > 1:
+            victim = self._shares.next_to_go()
+            self._drop(victim)
+            if victim == number:
+                raise LimitExceeded(
+                    f"a scanner with {size_bytes} bytes of columns and filter has no room: all open scanners together "
+                    f"may have {self._options.memory_bytes}; ask for fewer columns, or raise "
+                    "thrift.scanner_memory_bytes"
+                )
         return number
 
     def unnumbered(self, table: bytes, request: ScanRequest, rows_left: int | None) -> Scanner:
@@ -139,13 +160,14 @@ class Scanners:
         if scanner.owner and not _is_caller(scanner.owner):
             self._refused(number, scanner.table, scanner.owner)
             raise ScannerNotFound(f"scanner {number} is not open")
-        del self._open[number]
         now = self._clock()
         if now - scanner.last_used > self._options.idle_seconds:
-            self._bytes -= scanner.size_bytes
+            self._drop(number)
             raise ScannerNotFound(f"scanner {number} was not used for {self._options.idle_seconds:.0f} seconds")
         scanner.last_used = now
+        del self._open[number]
         self._open[number] = scanner
+        self._shares.used(scanner.holder, number)
         return scanner
 
     def find(self, number: int | None) -> Scanner | None:
@@ -200,10 +222,11 @@ class Scanners:
     def _keep(self, number: int, scanner: Scanner, last_used: float) -> None:
         scanner.last_used = last_used
         self._open[number] = scanner
-        self._bytes += scanner.size_bytes
+        self._shares.add(scanner.holder, number, scanner.size_bytes)
 
     def _drop(self, number: int) -> None:
-        self._bytes -= self._open.pop(number).size_bytes
+        scanner = self._open.pop(number)
+        self._shares.remove(scanner.holder, number, scanner.size_bytes)
 
 
 def _is_caller(owner: str) -> bool:
@@ -254,6 +277,7 @@ def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, An
         **_times_to_json(request),
         **({} if scanner.rows_left is None else {"rows_left": scanner.rows_left}),
         **({"owner": scanner.owner} if scanner.owner else {}),
+        **({"address": scanner.address} if scanner.address else {}),
         "position": position
         and {
             "row": _text(position.row),
@@ -288,6 +312,7 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
     scanner.size_bytes = _size(scanner.table, request)
     scanner.rows_left = record.get("rows_left")
     scanner.owner = str(record.get("owner", ""))
+    scanner.address = str(record.get("address", ""))
     place = record["position"]
     if place is not None:
         scanner.position = ScanPosition(

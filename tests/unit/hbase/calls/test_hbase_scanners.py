@@ -1,12 +1,14 @@
 """Scanners: positions and parameters that survive, pages that are never short, ids that never come twice."""
 
 import json
+from contextvars import copy_context
 from typing import Any
 
 import pytest
 
 from hbtable.access.user import User, acting_as
-from hbtable.errors import Corruption, OutOfSpace, ScannerNotFound, Unavailable, UnsupportedFormat
+from hbtable.errors import Corruption, LimitExceeded, OutOfSpace, ScannerNotFound, Unavailable, UnsupportedFormat
+from hbtable.hbase.audit import come_from
 from hbtable.hbase.calls.scanner_ids import ScannerIds, unsaved
 from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
 from hbtable.model.ranges import RowRange
@@ -211,6 +213,59 @@ def test_too_many_parameters_close_the_least_recently_used(runtime: Any) -> None
     scanners.use(third)
     with pytest.raises(ScannerNotFound):
         scanners.use(second)
+
+
+_LARGE = ScanRequest(spec=ReadSpec(filter=b"x" * 100_000))
+
+
+def _opened_by(scanners: Scanners, who: str, request: ScanRequest) -> int:
+    """By a user, or from an address."""
+
+    def opened() -> int:
+        come_from(who if ":" in who else "127.0.0.1:1")
+        with acting_as(None if ":" in who else User(who)):
+            return scanners.open(b"t", request)
+
+    return copy_context().run(opened)
+
+
+@pytest.mark.parametrize(
+    ("flooder", "other"), [("bob", "ann"), ("10.0.0.7:1", "10.0.0.8:1"), ("[2001:db8::1]:1", "ann")]
+)
+def test_who_opens_many_scanners_closes_his_own_alone(runtime: Any, flooder: str, other: str) -> None:
+    scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions(memory_bytes=450_000))
+    his = [_opened_by(scanners, other, ScanRequest()), _opened_by(scanners, other, _LARGE)]
+    foreign = [_opened_by(scanners, flooder, _LARGE) for _ in range(20)]
+    assert [number for number in his if scanners.find(number)] == his
+    assert [number for number in foreign if scanners.find(number)] == foreign[-3:]
+
+
+def test_the_addresses_of_one_network_share_what_they_hold(runtime: Any) -> None:
+    scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions(memory_bytes=450_000))
+    his = [_opened_by(scanners, "10.0.0.8:1", _LARGE) for _ in range(2)]
+    for number in range(20):
+        _opened_by(scanners, f"[2001:db8::{number:x}]:1", _LARGE)
+    assert all(scanners.find(number) for number in his)
+
+
+def test_a_scanner_larger_than_what_all_may_have_is_refused_and_nobody_loses_one(runtime: Any) -> None:
+    scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions(memory_bytes=250_000))
+    anns = _opened_by(scanners, "ann", _LARGE)
+    with pytest.raises(LimitExceeded, match="a scanner with 301001 bytes of columns and filter has no room"):
+        _opened_by(scanners, "bob", ScanRequest(spec=ReadSpec(filter=b"x" * 300_000)))
+    assert scanners.find(anns)
+    assert len(scanners) == 1
+
+
+def test_shares_survive_a_restart(runtime: Any) -> None:
+    before, after = (Scanners(runtime, ScannerIds(unsaved()), ScannerOptions(memory_bytes=450_000)) for _ in range(2))
+    his = [_opened_by(before, "10.0.0.8:1", _LARGE), _opened_by(before, "ann", _LARGE)]
+    foreign = [_opened_by(before, "10.0.0.7:1", _LARGE) for _ in range(2)]
+    after.restore(before.save())
+    for _ in range(20):
+        _opened_by(after, "10.0.0.7:2", _LARGE)
+    assert all(after.find(number) for number in his)
+    assert not any(after.find(number) for number in foreign)
 
 
 def test_ids_are_reserved_in_blocks_and_skip_open_ones() -> None:
