@@ -1,10 +1,12 @@
 """Writes down who was denied what, and who changed what others depend on: a line of JSON for each.
 
 A call that reads or writes cells, or only asks something, leaves a line when it is denied; every other one always.
-Of a connection that is let in by nobody there is one line, however often it calls.
+Of a connection that is let in by nobody there is one line, however often it calls. What was carried out is always
+written down; of what was refused there are so many lines a minute for each user.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -46,25 +48,44 @@ UNHEARD: Final = frozenset(
     (*THRIFT1, *THRIFT2, *_OWN.split(), *_QUESTIONS.split(), *(n for n, one in DECLARED.items() if one.changes_nothing))
 )
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
-STRANGERS_A_MINUTE: Final = 600
+REFUSED_A_MINUTE: Final = 600
+"""Lines about what was denied to one user or failed for him; of all strangers together, refused logins."""
+
+
+def lost_line(wall_millis: int, lost: int, why: str) -> str:
+    """The line in the place of those that could not be written."""
+    return json.dumps({"at": _at(wall_millis), "user": None, "call": "audit", "outcome": "failed", "lost": lost,
+                       "why": why})  # fmt: skip
+
+
+def _at(wall_millis: int) -> str:
+    return datetime.fromtimestamp(wall_millis / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 @final
 class AuditTrail:
     """Gives each line to `write`, which must not switch."""
 
-    def __init__(self, write: Callable[[str], object], wall_millis: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        wall_millis: Callable[[], int],
+        problem: Callable[[], str] = lambda: "",
+        lost: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`problem`: the reason why lines cannot be written now, or ""; `lost`: how many never were."""
+        self.problem = problem
+        self.lost = lost
         self._write = write
         self._wall_millis = wall_millis
         self._minute = 0
-        self._of_minute = 0
-        """Refused logins in this minute."""
-        self._left_out = 0
+        self._refused = Counter[str]()
+        """By user in this minute; "": strangers."""
+        self._left_out = Counter[str]()
 
     def denied(self, client: str, call: str, why: str) -> None:
         """`call`: a method, or `login`."""
-        if acting_user() is not None or self._has_room():
-            self._line(client, call, "denied", why=why)
+        self._line(client, call, "denied", why=why)
 
     def foreign_scanner(self, number: int, table: bytes, owner: str) -> None:
         """The acting user wanted to fetch from a scanner, or to close it, that is `owner`'s."""
@@ -76,16 +97,17 @@ class AuditTrail:
             "only who opened a scanner may use it",
         )
 
-    def _has_room(self) -> bool:
-        """Strangers cannot fill the disk: of their lines there are so many a minute, and the next line counts those
-        that were left out."""
+    def _has_room(self, user: str) -> bool:
+        """Nobody can fill the disk with what is refused to him: there are so many lines of it a minute, and the next
+        line, whosever, counts those that were left out."""
         minute = self._wall_millis() // 60_000
         if minute != self._minute:
-            self._minute, self._of_minute = minute, 0
-        self._of_minute += 1
-        if self._of_minute <= STRANGERS_A_MINUTE:
+            self._minute = minute
+            self._refused.clear()
+        self._refused[user] += 1
+        if self._refused[user] <= REFUSED_A_MINUTE:
             return True
-        self._left_out += 1
+        self._left_out[user] += 1
         return False
 
     def watch(self, methods: Iterable[ThriftMethod], words: Words) -> None:
@@ -113,8 +135,14 @@ class AuditTrail:
 
     def _line(self, client: str, call: str, outcome: str, on: About | None = None, why: str = "") -> None:
         user = acting_user()
-        at = datetime.fromtimestamp(self._wall_millis() / 1000, UTC).isoformat(timespec="milliseconds")
-        line: dict[str, object] = {"at": at, "user": user.name if user else None, "from": client, "call": call}
+        if outcome != "ok" and not self._has_room(user.name if user else ""):
+            return
+        line: dict[str, object] = {
+            "at": _at(self._wall_millis()),
+            "user": user.name if user else None,
+            "from": client,
+            "call": call,
+        }
         if user is None and _CLAIMED.get():
             line["claimed"] = shown(_CLAIMED.get())
         if user is not None and user.through:
@@ -123,7 +151,10 @@ class AuditTrail:
             line["on"] = on
         line["outcome"] = outcome
         if self._left_out:
-            line["left_out"], self._left_out = self._left_out, 0
+            line["left_out"] = self._left_out.total()
+            if users := {name: count for name, count in self._left_out.items() if name}:
+                line["left_out_of"] = users
+            self._left_out.clear()
         if why:
             line["why"] = shown(why)
         self._write(json.dumps(line))

@@ -9,7 +9,7 @@ from typing import Final
 
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
-from hbtable.hbase.audit import AuditTrail
+from hbtable.hbase.audit import AuditTrail, lost_line
 from hbtable.launch.log_lines import LogLines
 from hbtable.runtime.private_files import check_place
 
@@ -24,9 +24,22 @@ def open_audit(options: AuthOptions, wall_millis: Callable[[], int]) -> AuditTra
     if options.audit == _TO_THE_LOG:
         return AuditTrail(logging.getLogger("hbtable.audit").info, wall_millis)
     descriptor = _open(options.audit)
-    lines = logging.Logger("hbtable.audit.file", logging.INFO)  # apart from the log, whatever its level
-    lines.addHandler(LogLines(descriptor))
-    return AuditTrail(lines.info, wall_millis)
+    lines = LogLines(descriptor, told=lambda lost, why: lost_line(wall_millis(), lost, why).encode())
+    logger = logging.Logger("hbtable.audit.file", logging.INFO)  # apart from the log, whatever its level
+    logger.addHandler(lines)
+    said = ""
+
+    def write(line: str) -> None:
+        nonlocal said
+        logger.info("%s", line)
+        if (why := lines.problem()) != said:
+            said = why
+            if why:
+                _LOG.error(
+                    "the audit does not reach %r: %s (the first 5,000 lines are kept meanwhile)", options.audit, why
+                )
+
+    return AuditTrail(write, wall_millis, lines.problem, lambda: lines.dropped)
 
 
 def _open(path: str) -> int:

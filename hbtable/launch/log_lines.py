@@ -1,36 +1,61 @@
-"""The log's way to stderr: a bounded queue and a thread, so that nobody waits for whoever should read it.
+"""The log's way to stderr, and the audit's to its file: a bounded queue and a thread, so that nobody waits for whoever
+should read it.
 
 A pipe that nobody reads (`Popen(stderr=PIPE)` in a test fixture) takes 64 KB; the write after that blocks for ever, and
-in the hub it would stop every client. Here the writing thread blocks alone; what does not fit into the queue meanwhile
-is dropped and counted, and the next line that is written says so.
+in the hub it would stop every client. Here the writing thread blocks alone. A disk that is full may have room again:
+what it did not take, the rest of a half line among it, is tried again before anything else is written. What does not
+fit into the queue meanwhile is dropped and counted, and the next line that is written says so.
 
 A line is lost if the process is killed before the thread has written it. Who ends the process by os._exit calls
 `logging.shutdown()` before, which waits for the queue for FLUSH_SECONDS at most.
 """
 
+import errno
 import logging
 import os
 import select
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Final, final
 
 QUEUED_LINES: Final = 5000
 FLUSH_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 1.0
+"""Between two tries at a full disk."""
+_MAY_PASS: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
+_UNREAD: Final = "nobody read them in time"
+
+
+def _told(dropped: int, why: str) -> bytes:
+    return b"%d log lines were dropped here: %s" % (dropped, why.encode())
 
 
 @final
 class LogLines(logging.Handler):
     """Any thread may log. `descriptor` stays the caller's. Never closed but by the process's end."""
 
-    def __init__(self, descriptor: int, queued_lines: int = QUEUED_LINES) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        queued_lines: int = QUEUED_LINES,
+        told: Callable[[int, str], bytes] = _told,
+        write: Callable[[int, bytes], int] = os.write,
+    ) -> None:
+        """`told`: the line that tells of lines that were dropped: how many, and why. Called by the writing thread."""
         super().__init__()
         self.dropped = 0
         """Lines that nobody will ever read, since the start."""
         self._descriptor = descriptor
         self._queued_lines = queued_lines
+        self._told = told
+        self._write_bytes = write
         self._lines: deque[bytes] = deque()
         self._unsaid = 0  # of the dropped ones, those that no line has told of yet
+        self._telling = 0  # those that the last line of `_rest` tells of
+        self._why = ""
+        self._problem = ""  # the last write's; "": it went well
+        self._rest = b""  # taken from the queue and not written; may begin inside of a line
         self._changed = threading.Condition(threading.Lock())
         self._writing = False
         threading.Thread(target=self._write_lines, name="hbtable log", daemon=True).start()
@@ -43,8 +68,7 @@ class LogLines(logging.Handler):
             line = f"a log line of {record.name} could not be formatted: {record.msg!r}\n".encode()
         with self._changed:
             if len(self._lines) >= self._queued_lines:
-                self.dropped += 1
-                self._unsaid += 1
+                self._drop(1, self._problem or _UNREAD)
                 return
             self._lines.append(line)
             self._changed.notify_all()
@@ -56,32 +80,57 @@ class LogLines(logging.Handler):
 
     def is_idle(self) -> bool:
         """Whether everything was written or dropped."""
-        return not self._lines and not self._writing
+        return not self._lines and not self._rest and not self._writing
+
+    def problem(self) -> str:
+        """The reason why lines cannot be written now; "": they are, or nobody has tried."""
+        return self._problem or (_UNREAD if len(self._lines) >= self._queued_lines else "")
+
+    def _drop(self, count: int, why: str) -> None:
+        self.dropped += count
+        self._unsaid += count
+        self._why = why
 
     def _write_lines(self) -> None:
         while True:
             with self._changed:
                 self._writing = False
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._lines)
+                if self._rest:
+                    self._changed.wait(AGAIN_SECONDS)
+                else:
+                    self._changed.wait_for(lambda: self._lines)
+                    self._take()
                 self._writing = True
-                taken = b"".join(self._lines)
-                self._lines.clear()
-                if self._unsaid:
-                    taken += b"%d log lines were dropped here: nobody read them in time\n" % self._unsaid
-                    self._unsaid = 0
-            self._write(taken)
+            self._write()
 
-    def _write(self, data: bytes) -> None:
+    def _take(self) -> None:
+        """Moves all of the queue to what is being written, and one line about what was dropped."""
+        self._rest = b"".join(self._lines)
+        self._lines.clear()
+        self._telling, self._unsaid = self._unsaid, 0
+        if self._telling:
+            self._rest += self._told(self._telling, self._why) + b"\n"
+
+    def _write(self) -> None:
         try:
-            while data:
+            while self._rest:
                 try:
-                    data = data[os.write(self._descriptor, data) :]
+                    self._rest = self._rest[self._write_bytes(self._descriptor, self._rest) :]
                 except BlockingIOError:  # another process that has this pipe or terminal made it so
                     select.select([], [self._descriptor], [])
-        except (OSError, MemoryError):  # closed, or a full disk: there is no other place to tell it
-            with self._changed:
-                self.dropped += data.count(b"\n")
+        except (OSError, MemoryError) as error:  # closed, or a full disk: there is no other place to tell it
+            self._failed(error)
+        else:
+            self._problem = ""
+
+    def _failed(self, error: OSError | MemoryError) -> None:
+        with self._changed:
+            self._problem = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
+            if not isinstance(error, OSError) or error.errno not in _MAY_PASS:
+                self._drop(self._rest.count(b"\n") - bool(self._telling), self._problem)
+                self._unsaid += self._telling
+                self._rest = b""
 
 
 def dropped_lines() -> int:

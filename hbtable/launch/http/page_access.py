@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, final
 from hbtable.access.user import User, acting_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import HbtableError, NotAuthenticated
-from hbtable.hbase.audit import claim
+from hbtable.hbase.audit import AuditTrail, claim
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.transports.http_users import proved
 from hbtable.model.names import parse
@@ -78,7 +78,10 @@ class PageAccess:
         describes: Callable[[User, bytes], bool],
         plain_text: bool,
         denied: Callable[[str, str, str], None],
+        audit: AuditTrail | None = None,
     ) -> None:
+        self.audit = audit
+        """The place of the refusals' lines."""
         self._verifier = verifier
         self._administers = administers
         self._describes = describes
@@ -140,7 +143,9 @@ def page_access(
     """Asks clients of the pages who they are, as `security` asks; None: it does not ask."""
     if security.verifier is None:
         return None
-    return PageAccess(security.verifier, administers, describes, security.auth.plain_text, security.denied)
+    return PageAccess(
+        security.verifier, administers, describes, security.auth.plain_text, security.denied, security.audit
+    )
 
 
 def _is_here(host: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable import __version__
+from hbtable.hbase.audit import AuditTrail
 from hbtable.launch.cycle_collector import CycleCollector
 from hbtable.launch.http.metrics_export import MetricsPage
 from hbtable.launch.http.page_access import PageAccess
@@ -49,6 +50,7 @@ class ProcessStatus:
         self._hub_lag = HubLag(runtime, registry)
         self._hub_turns = HubTurns(registry)
         self._cycle_collector = CycleCollector(runtime)
+        self._audit: AuditTrail | None = None
         self._draining = False
         self._listener: HttpListener | None = None
 
@@ -75,6 +77,11 @@ class ProcessStatus:
         self._hub_lag.start()
         self._hub_turns.start()
         self._cycle_collector.start()
+        if access is not None and access.audit is not None:
+            self._audit = audit = access.audit
+            self._registry.gauge(
+                "hbtable_audit_lines_lost", "Lines of the audit that could not be written.", lambda: float(audit.lost())
+            )
         if port:
             lag = self._hub_lag.lag_seconds
             pages = HttpPages(self._metrics.text, self.not_ready, lag, slow_requests, damage, access)
@@ -89,7 +96,8 @@ class ProcessStatus:
             reasons.append("the lock service cannot be reached")
         jump = self._clock()
         clock = [jump] if jump else []
-        return [*reasons, *clock, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
+        unaudited = [] if self._audit is None or not self._audit.problem() else ["the audit cannot be written"]
+        return [*reasons, *clock, *unaudited, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
         """/readyz says from now on that the process is not ready."""

@@ -14,7 +14,7 @@ from hbtable.access.user import User, act_as, acting_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import AlreadyExists, Overloaded
 from hbtable.hbase import audit_words
-from hbtable.hbase.audit import DENIED, STRANGERS_A_MINUTE, UNHEARD, AuditTrail
+from hbtable.hbase.audit import DENIED, REFUSED_A_MINUTE, UNHEARD, AuditTrail
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.thrift_structs import ColumnDescriptor
 from hbtable.hbase.errors import JavaError
@@ -124,16 +124,43 @@ def test_strangers_cannot_fill_the_disk() -> None:
     lines: list[dict[str, Any]] = []
     now = [0]
     trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: now[0])
-    for _ in range(STRANGERS_A_MINUTE + 7):
+    for _ in range(REFUSED_A_MINUTE + 7):
         trail.denied("h:1", "login", "wrong")
-    assert len(lines) == STRANGERS_A_MINUTE
+    assert len(lines) == REFUSED_A_MINUTE
     with acting_as(User("ann")):
         trail.denied("h:1", "getRow", "no right")
     assert lines[-1]["left_out"] == 7
     now[0] = 60_000
     trail.denied("h:1", "login", "wrong")
     assert "left_out" not in lines[-1]
-    assert len(lines) == STRANGERS_A_MINUTE + 2
+    assert len(lines) == REFUSED_A_MINUTE + 2
+
+
+def test_a_user_who_is_denied_everything_cannot_fill_the_disk_and_hides_nobody_else() -> None:
+    lines: list[dict[str, Any]] = []
+    now = [0]
+    trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: now[0])
+    create, drop = (ThriftInterface().methods[name] for name in (b"createTable", b"deleteTable"))
+    create.call = lambda *_: None
+    drop.call = lambda *_: (_ for _ in ()).throw(AlreadyExists("no"))
+    trail.watch([create, drop], audit_words.THRIFT1)
+    with acting_as(User("bob")):
+        for _ in range(REFUSED_A_MINUTE):
+            trail.denied("h:1", "getRow", "no right")
+        for _ in range(5):
+            trail.denied("h:1", "getRow", "no right")
+            trail.foreign_scanner(1, b"t", "ann")
+            with pytest.raises(AlreadyExists):
+                drop.call(b"t")
+    assert len(lines) == REFUSED_A_MINUTE
+    trail.denied("h:1", "login", "wrong")
+    assert (lines[-1]["left_out"], lines[-1]["left_out_of"]) == (15, {"bob": 15})
+    with acting_as(User("bob")):
+        create.call(b"t", [])
+        assert (lines[-1]["outcome"], "left_out" in lines[-1]) == ("ok", False)
+        now[0] = 60_000
+        trail.denied("h:1", "getRow", "no right")
+    assert len(lines) == REFUSED_A_MINUTE + 3
 
 
 def test_what_is_shown_of_arguments_is_short() -> None:

@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 import select
@@ -10,6 +11,7 @@ import pytest
 
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
+from hbtable.hbase.audit import lost_line
 from hbtable.launch.audit_log import open_audit
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -32,6 +34,33 @@ def test_lines_go_to_a_file_for_its_owner_alone(tmp_path: Path) -> None:
         trail.denied("10.0.0.7:1", "login", "wrong")
     eventually(lambda: file.read_text().count("\n") == 2, SOON_SECONDS, "two lines")
     assert oct(os.stat(file).st_mode & 0o777) == "0o600"
+
+
+def test_a_place_that_takes_nothing_is_said_in_the_log_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    trail = open_audit(AuthOptions(enabled=True, audit="/dev/full"), lambda: 0)
+    assert trail is not None
+
+    def is_said() -> bool:
+        trail.denied("10.0.0.7:1", "login", "wrong")
+        return "the audit does not reach '/dev/full': No space left on device" in caplog.text
+
+    eventually(is_said, SOON_SECONDS, "the log says it")
+    for _ in range(100):
+        trail.denied("10.0.0.7:1", "login", "wrong")
+    assert caplog.text.count("does not reach") == 1
+    assert trail.problem() == "No space left on device"
+    assert trail.lost() == 0, "they wait"
+
+
+def test_lost_lines_are_a_line_of_json() -> None:
+    assert json.loads(lost_line(1_700_000_000_123, 7, 'a "disk"')) == {
+        "at": "2023-11-14T22:13:20.123+00:00",
+        "user": None,
+        "call": "audit",
+        "outcome": "failed",
+        "lost": 7,
+        "why": 'a "disk"',
+    }
 
 
 def test_without_authentication_or_by_choice_there_are_none(tmp_path: Path) -> None:
@@ -111,6 +140,7 @@ def test_the_output_of_this_process_is_a_file_like_others() -> None:
 PROGRAM = """
 import logging
 from hbtable.access.options import AuthOptions
+from hbtable.hbase.audit import lost_line
 from hbtable.launch.audit_log import open_audit
 open_audit(AuthOptions(enabled=True, audit="/dev/stdout"), lambda: 0).denied("10.0.0.7:1", "login", "wrong")
 logging.shutdown()

@@ -1,5 +1,6 @@
 """The log's queue: nobody waits for a reader, and what was dropped is counted and told."""
 
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -91,3 +92,87 @@ def test_a_pipe_that_does_not_block_loses_no_line(pipe: tuple[int, int]) -> None
 
     eventually(all_heard, 60, "all lines")
     assert lines.dropped == 0
+
+
+class SmallDisk:
+    """Takes so many bytes, as a disk does: the first ones of what is given, then none."""
+
+    def __init__(self, room: int, error: int = errno.ENOSPC) -> None:
+        self.room = room
+        self.error = error
+        self.taken = bytearray()
+
+    def write(self, _: int, data: bytes) -> int:
+        count = min(self.room, len(data))
+        if not count:
+            raise OSError(self.error, os.strerror(self.error))
+        self.room -= count
+        self.taken += data[:count]
+        return count
+
+
+def test_a_full_disk_loses_no_line_and_breaks_none() -> None:
+    disk = SmallDisk(105)
+    lines = LogLines(-1, write=disk.write)
+    logger = logger_of(lines)
+    for number in range(50):
+        logger.info("line %03d", number)
+    eventually(lambda: lines.problem() == "No space left on device", 60, "the disk is full")
+    assert not lines.is_idle()
+    disk.room = 1 << 20
+    logger.info("line 050")
+    eventually(lines.is_idle, 60, "all is written")
+    assert disk.taken.decode().splitlines() == [f"line {number:03d}" for number in range(51)]
+    assert (lines.dropped, lines.problem()) == (0, "")
+
+
+def test_a_full_disk_is_tried_again_though_nothing_more_is_said() -> None:
+    disk = SmallDisk(3)
+    lines = LogLines(-1, write=disk.write)
+    logger_of(lines).info("line")
+    eventually(lambda: disk.room == 0, 60, "the disk is full")
+    disk.room = 1 << 20
+    eventually(lambda: disk.taken == b"line\n", 60, "the rest of the line")
+
+
+def test_what_a_full_disk_did_not_take_and_the_queue_neither_is_told_behind_what_it_took() -> None:
+    disk = SmallDisk(0)
+    lines = LogLines(-1, 10, lambda lost, why: b"lost %d: %s" % (lost, why.encode()), disk.write)
+    logger = logger_of(lines)
+    logger.info("first")
+    eventually(lambda: lines.problem() != "", 60, "the disk is full")
+    for number in range(25):
+        logger.info("line %d", number)
+    assert lines.dropped == 15
+    disk.room = 1 << 20
+    eventually(lines.is_idle, 60, "all is written")
+    told = disk.taken.decode().splitlines()
+    assert told == ["first", *(f"line {number}" for number in range(10)), "lost 15: No space left on device"]
+
+
+def test_lines_that_nobody_can_take_are_counted_until_somebody_does() -> None:
+    pipe = SmallDisk(0, errno.EPIPE)
+    lines = LogLines(-1, told=lambda lost, why: b"lost %d: %s" % (lost, why.encode()), write=pipe.write)
+    logger = logger_of(lines)
+    for number in range(3):
+        logger.info("line %d", number)
+        eventually(lambda: lines.dropped == number + 1, 60, "it is counted")  # noqa: B023
+        eventually(lines.is_idle, 60, "the try is over")
+    assert lines.problem() == "Broken pipe"
+    pipe.room = 1 << 20
+    logger.info("heard")
+    eventually(lines.is_idle, 60, "all is written")
+    assert pipe.taken.decode().splitlines() == ["heard", "lost 3: Broken pipe"]
+    assert (lines.dropped, lines.problem()) == (3, "")
+
+
+def test_a_queue_that_nobody_empties_is_a_problem(pipe: tuple[int, int]) -> None:
+    lines = LogLines(pipe[1], queued_lines=1)
+    logger = logger_of(lines)
+
+    def is_stuck() -> bool:
+        logger.info("x" * 10_000)
+        return lines.problem() == "nobody read them in time"
+
+    eventually(is_stuck, 60, "the queue is full")
+    os.read(pipe[0], 1 << 20)
