@@ -19,6 +19,8 @@ from hbtable.tablet.state import Environment
 
 _LONGEST_SECONDS = 0.02
 """Counted of one stretch between two looks at the clock: what takes longer has waited, for a file or for a worker."""
+_TO_READERS = "ask for fewer rows or columns at a time, or scan instead of reading rows whole"
+TO_WRITERS = "send fewer rows or cells in a call"
 
 
 @final
@@ -32,7 +34,7 @@ class CostLimit:
     `place` says where it is, for people. Is a pacing.Cost; sources.ReadSnapshot tells the budget of blocks and
     cells."""
 
-    __slots__ = ("_clock", "_options", "budget", "place", "row")
+    __slots__ = ("_clock", "_options", "advice", "budget", "place", "row")
 
     def __init__(self, options: TabletOptions, budget: RequestBudget, clock: Callable[[], float]) -> None:
         self._options = options
@@ -41,6 +43,7 @@ class CostLimit:
         self.row = b""
         """The one that is being read, for `place`."""
         self.place: Callable[[], str] = self._at_row
+        self.advice = _TO_READERS
 
     def end(self) -> None:
         """The read is over. Of its page nothing is held any more: that leads back here, and such a circle would stay
@@ -70,7 +73,7 @@ class CostLimit:
         )
         if 2 * self.budget.own_cost().seconds < self._clock() - self.budget.began:
             return ReadIsLate(f"{longer}, most of it without work of its own: try again")
-        return CostExceeded(f"{longer}: ask for fewer rows or columns at a time, or scan instead of reading rows whole")
+        return CostExceeded(f"{longer}: {self.advice}")
 
     def seconds_left(self) -> float:
         """The seconds until nobody waits for the answer any more."""
@@ -91,8 +94,8 @@ class CostLimit:
 
     def _refuse(self, what: str, key: str, limit: float) -> None:
         raise CostExceeded(
-            f"this request {what} {self.place()}, and one may not cost more than tablet.{key} = {limit:g}: ask for "
-            "fewer rows or columns at a time, scan instead of reading rows whole, or have the limit raised"
+            f"this request {what} {self.place()}, and one may not cost more than tablet.{key} = {limit:g}: "
+            f"{self.advice}, or have the limit raised"
         )
 
 

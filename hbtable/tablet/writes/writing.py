@@ -11,7 +11,8 @@ Invariants
                   the gate: no other write of the tablet is built meanwhile
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, final
 
@@ -27,10 +28,12 @@ from hbtable.model.mutation import (
 )
 from hbtable.model.put_batch import PutBatch, puts_in_columns, rows_of
 from hbtable.model.read import ReadSpec
+from hbtable.model.values import shown
 from hbtable.runtime.joining import Joiner
-from hbtable.runtime.slices import let_go
+from hbtable.runtime.slices import let_go, with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.cost_limit import TO_WRITERS, paced_request
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, NeedsNewest, bad_row, check_unchanged, check_unchanged_in_parts
@@ -40,6 +43,7 @@ from hbtable.tablet.writes.row_locks import InFlightWrite
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
 _MOST_AT_ONCE: Final = 5000
 """Operations that are built without a switch: some 10 ms. Fewer: usual batches would have to wait for each other."""
+_LOOKED_AT_ONCE: Final = 2048
 
 
 class ReadIsOld(Exception):
@@ -130,6 +134,14 @@ class TabletWriter:
         """Whether the gate is shut, and not only until another write is built."""
         shared, gate = self._shared, self._gate
         return gate.stops_for_long or (shared.memtable_bytes > shared.admit_above_bytes and not gate.exempt)
+
+    def _costed_pacer(self, row: bytes) -> Pacer:
+        """One that ends a write which costs too much, as it ends a read (tablet.reads.cost_limit): CostExceeded. To be
+        used before anything of it is in the log's queue."""
+        cost, pacer = paced_request(self._state.environment)
+        cost.advice = TO_WRITERS
+        cost.place = lambda: f"before it wrote row {shown(row)}, or anything else here"
+        return pacer
 
     def _pacer(self) -> Pacer:
         environment = self._state.environment
@@ -256,8 +268,8 @@ class TabletWriter:
     @switches
     def _enqueue_many(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
         """As _enqueue(), by turns with other tasks before the log's queue. The caller holds every row, and was admitted
-        without a switch since."""
-        state, gate, pacer = self._state, self._gate, self._pacer()
+        without a switch since. CostExceeded: nothing happened."""
+        state, gate, pacer = self._state, self._gate, self._costed_pacer(mutations[0].row)
         while True:
             builder, sequence = state.builder, state.sequence
             gate.hold()
@@ -268,6 +280,7 @@ class TabletWriter:
                 gate.let_go()
             if state.builder is builder and state.sequence == sequence and not gate.stops_holder:
                 self._queue(built)
+                pacer = self._pacer()  # it is done, whatever it costs
                 for pairs in built.by_stack:  # not after an error: the log may apply them yet
                     let_go(pairs, pacer.pause)
                 return built
@@ -316,30 +329,42 @@ class TabletWriter:
         and the n-th newest for the n-th of them (HBase). Without such a version the newest one is what the mutation
         itself put into the column before, if it did: as in HBase that put is not seen. Else nothing is masked."""
         check_unchanged((mutation,))
-        pacer = self._pacer()
+        pacer = self._costed_pacer(mutation.row)
         operations: list[Operation | None] = []
         puts: dict[tuple[bytes, bytes], list[int]] = {}
-        seen: dict[tuple[bytes, bytes], int] = {}
+        looked = with_pauses(mutation.operations, pacer.pause, _LOOKED_AT_ONCE)
+        wanted = Counter(one[1:3] for one in looked if one[0] == DELETE_VERSION and _has_server_time(one))
+        newest: dict[tuple[bytes, bytes], Iterator[int]] = {}
         for operation in mutation.operations:
-            kind, family, qualifier, timestamp, value = operation
-            at_server_time = timestamp in (SERVER_TIME, MAX_TIMESTAMP)
-            if kind != DELETE_VERSION or not at_server_time:
-                if kind == PUT and at_server_time:
-                    puts.setdefault((family, qualifier), []).append(len(operations))
+            kind, family, qualifier, _, value = operation
+            column = family, qualifier
+            if kind != DELETE_VERSION or not _has_server_time(operation):
+                if kind == PUT and _has_server_time(operation):
+                    puts.setdefault(column, []).append(len(operations))
                 operations.append(operation)
                 continue
-            self._row_locks.wait_until_visible(mutation.row)
-            nth = seen[family, qualifier] = seen.get((family, qualifier), 0) + 1
-            spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=nth)
-            cells = read_row(self._state, mutation.row, spec)
-            if len(cells) >= nth:
-                operations.append((kind, family, qualifier, cells[nth - 1][1], value))
+            if column not in newest:
+                newest[column] = iter(self._newest_times(mutation.row, family, qualifier, wanted[column]))
+            time = next(newest[column], None)
+            if time is not None:
+                operations.append((kind, family, qualifier, time, value))
             else:
-                for place in puts.pop((family, qualifier), ()):
+                for place in puts.pop(column, ()):
                     operations[place] = None
             pacer.pause()
         left = [operation for operation in operations if operation is not None]
         return RowMutation(mutation.row, left, mutation.skip_log, mutation.ttl_millis)
+
+    @switches
+    def _newest_times(self, row: bytes, family: bytes, qualifier: bytes, count: int) -> list[int]:
+        """Of the newest versions of a column, the newest first. The caller holds the row."""
+        self._row_locks.wait_until_visible(row)
+        spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=count)
+        return [cell[1] for cell in read_row(self._state, row, spec)]
+
+
+def _has_server_time(operation: Operation) -> bool:
+    return operation[3] in (SERVER_TIME, MAX_TIMESTAMP)
 
 
 def _are_many(mutations: Sequence[RowMutation]) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from hbtable.errors import CostExceeded, LimitExceeded, Overloaded, Unavailable
 from hbtable.fs.memory import MemoryReadFile
-from hbtable.model.cell import Row
-from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.cell import SERVER_TIME, Cell, Row
+from hbtable.model.mutation import DELETE_VERSION, PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.runtime.memory_budget import MemoryBudget
@@ -17,7 +17,9 @@ from hbtable.runtime.request_budget import RequestBudget, RequestCost, work_for
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads.cost_limit import CostLimit
 from hbtable.tablet.reads.page import PageBuilder
+from hbtable.tablet.state import TabletState
 from hbtable.tablet.tablet import Tablet
+from hbtable.tablet.writes import writing
 from tests.harness.tablet_bench import Bench, put
 
 LONG = 3000
@@ -309,3 +311,51 @@ def test_what_was_read_of_a_row_that_is_too_large_is_freed_in_parts() -> None:
     with pytest.raises(LimitExceeded, match="answer_bytes"):
         page.part(b"row", cells, False)
     assert len(pauses) >= 4
+
+
+@pytest.mark.parametrize("kind", ["many cells", "newest versions"])
+def test_a_write_that_costs_too_much_is_refused_whole(bench: Bench, request_budget: RequestBudget, kind: str) -> None:
+    """What the request has cost until then counts, too."""
+    count = 6000
+
+    def main() -> None:
+        tablet = filled(bench, request_seconds=60)
+        tablet.mutate([put(b"a", b"f:%d" % number, b"v") for number in range(3)])
+        before = tablet.read_rows([b"a", b"b"], ReadSpec())
+        if kind == "many cells":
+            mutation = RowMutation(b"b", [(PUT, b"f", b"%05d" % n, 5, b"v") for n in range(count)])
+        else:
+            mutation = RowMutation(b"a", [(DELETE_VERSION, b"f", b"%d" % (n % 3), SERVER_TIME, b"") for n in range(9)])
+        work_for(request_budget)
+        request_budget.spend(RequestCost(61.0, 0, 0))
+        with pytest.raises(
+            CostExceeded,
+            match=rf"61.0 s of work before it wrote row {mutation.row!r}.*request_seconds = 60: send fewer",
+        ):
+            tablet.mutate([mutation])
+        request_budget.clear()
+        assert tablet.read_rows([b"a", b"b"], ReadSpec()) == before
+        tablet.mutate([mutation])
+        assert tablet.read_rows([b"a", b"b"], ReadSpec()) != before
+
+    bench.run(main)
+
+
+def test_many_newest_versions_of_a_column_are_looked_for_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    read = writing.read_row
+
+    def counted(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
+        looked.append(spec.max_versions)
+        return read(state, row, spec)
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([RowMutation(b"r", [(PUT, b"f", b"q", time, b"v") for time in (1, 2, 3)])])
+        tablet.mutate([RowMutation(b"r", [(DELETE_VERSION, b"f", b"q", SERVER_TIME, b"")] * 2)])
+        assert looked == [2]
+        [(_, cells)] = tablet.read_rows([b"r"], ReadSpec(max_versions=100))
+        assert [cell[1] for cell in cells] == [1]
+
+    monkeypatch.setattr(writing, "read_row", counted)
+    bench.run(main)
