@@ -199,6 +199,7 @@ def connect(
     certificate: str = "",
     user: str = "",
     secret: str = "",
+    plain_text: bool = False,
     route: bool = False,
     folder: "str | os.PathLike[str] | None" = None,
 ) -> "ConnectedDatabase":
@@ -210,10 +211,11 @@ def connect(
 
     Beyond happybase: `tls`; `ca`, a PEM file of the CA that signed the server's certificate (without it, the CAs of
     this machine); `certificate`, a PEM file of the client's own certificate and key; `user`, who logs in, and `secret`,
-    the file with that user's password or token. `route`: calls go to the server that has the row, each over a
-    connection of its own, and when the first server is gone another one takes its place; for clusters, whose servers
-    this machine has to reach. `folder`, instead of host and port: the data folder that another process of this user has
-    open, and shares (EmbeddedDatabase.share).
+    the file with that user's password or token. Without TLS the secret is sent to this machine alone, and with
+    `plain_text` to others as well, which whoever is on the way can read. `route`: calls go to the server that has the
+    row, each over a connection of its own, and when the first server is gone another one takes its place; for clusters,
+    whose servers this machine has to reach. `folder`, instead of host and port: the data folder that another process of
+    this user has open, and shares (EmbeddedDatabase.share).
 
     Unavailable when no server answers.
     """
@@ -225,7 +227,14 @@ def connect(
         table_prefix,
         table_prefix_separator,
         {"compat": compat, "transport": transport, "protocol": protocol},
-        {"tls": tls, "ca": ca, "certificate": certificate, "user": user, "secret": secret},
+        {
+            "tls": tls,
+            "ca": ca,
+            "certificate": certificate,
+            "user": user,
+            "secret": secret,
+            "plain_text": plain_text,
+        },
         route,
         folder,
     )

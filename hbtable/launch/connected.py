@@ -98,7 +98,8 @@ def _address(plain: ServerAddress, security: Mapping[str, Any]) -> ServerAddress
     for name in ("ca", "certificate", "user", "secret"):
         if not isinstance(security[name], str):
             raise WrongType(f"{name} {shown(security[name])} has to be text")
-    flag("tls", security["tls"])
+    for name in ("tls", "plain_text"):
+        flag(name, security[name])
     address = plain._replace(**security)
     if (address.ca or address.certificate) and not address.tls:
         raise WrongValue("ca= and certificate= are for TLS: give tls=True as well")
@@ -139,7 +140,8 @@ def connect_database(
     if host is not None and not isinstance(host, str):
         raise WrongType(f"the host {shown(host)} has to be text")
     if folder is not None and ((host, port) != (_DEFAULT_HOST, _DEFAULT_PORT) or route or any(security.values())):
-        raise WrongValue("folder= stands alone: without host, port, tls, ca, certificate, user, secret and route")
+        others = "host, port, tls, ca, certificate, user, secret, plain_text and route"
+        raise WrongValue(f"folder= stands alone: without {others}")
     database = ConnectedDatabase(
         host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security, route, _path(folder)
     )

@@ -11,6 +11,7 @@ EXAMPLE: Final = "127.0.0.1:9090"
 _PLAIN: Final = "thrift://"
 _TLS: Final = "thrift+tls://"
 _FILES: Final = ("ca", "certificate", "secret")
+_PLAIN_TEXT: Final = "plain_text"
 
 
 class ServerAddress(NamedTuple):
@@ -27,12 +28,16 @@ class ServerAddress(NamedTuple):
     """Name to log in with. Empty: the server is told none."""
     secret: str = ""
     """File with the user's password or token. Empty: it is asked for."""
+    plain_text: bool = False
+    """Whether the secret may be sent without TLS to another machine."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         if not self.tls and not self.user:
             return f"{host}:{self.port}"
         files = {name: getattr(self, name) for name in _FILES if getattr(self, name)}
+        if self.plain_text and self.user and not self.tls:
+            files[_PLAIN_TEXT] = "true"
         user = f"{quote(self.user, safe='')}@" if self.user else ""
         return f"{_TLS if self.tls else _PLAIN}{user}{host}:{self.port}{'?' if files else ''}{urlencode(files)}"
 
@@ -50,10 +55,11 @@ def parse_address(text: str) -> ServerAddress:
         raise ValueError(f"{text!r} is no HOST:PORT: a server's address is written as in {EXAMPLE}")
     files = dict(parse_qsl(query, keep_blank_values=True))
     known = {*(("ca", "certificate") if tls else ()), *(("secret",) if user else ())}
-    if query and (not files or not files.keys() <= known):
+    known |= {_PLAIN_TEXT} if user and not tls else set()
+    if query and (not files or not files.keys() <= known or files.get(_PLAIN_TEXT, "true") != "true"):
         raise ValueError(
-            f"{text!r}: behind the question mark stand ca=FILE and certificate=FILE of {_TLS}, and secret=FILE of USER@"
+            f"{text!r}: behind the question mark stand ca=FILE and certificate=FILE of {_TLS}, secret=FILE of USER@, "
+            f"and {_PLAIN_TEXT}=true of USER@ without TLS"
         )
-    return ServerAddress(
-        host, int(port), tls, files.get("ca", ""), files.get("certificate", ""), unquote(user), files.get("secret", "")
-    )
+    plain_text = files.pop(_PLAIN_TEXT, "") == "true"
+    return ServerAddress(host, int(port), tls, user=unquote(user), plain_text=plain_text, **files)

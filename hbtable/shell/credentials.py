@@ -1,9 +1,11 @@
 """The user that the shell is to a server: a secret from a file, the environment or the terminal, sent by SASL PLAIN.
 
-A secret never stands in an address or on a command line, which others can read.
+A secret never stands in an address or on a command line, which others can read. Without TLS it is sent to this machine
+alone, unless `plain_text` says that it may be read on the way, and only when the server has said that it takes it.
 """
 
 import getpass
+import ipaddress
 import os
 import socket
 import stat
@@ -18,6 +20,7 @@ VARIABLE: Final = "HBTABLE_SECRET"
 _MESSAGE: Final = struct.Struct(">BI")
 _LENGTH: Final = struct.Struct(">I")
 _START, _OK, _COMPLETE = 1, 2, 5
+_PLAIN: Final = _MESSAGE.pack(_START, 5) + b"PLAIN"
 _LONGEST_ANSWER_BYTES: Final = 1 << 16
 _typed: Final[dict[str, str]] = {}
 """Secrets by user: who typed one is not asked again by the next connection."""
@@ -27,11 +30,9 @@ def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket"
     """The inside of the connection after the server has let the user in; `made` is closed when it has not, with
     CannotConnect."""
     try:
+        _refuse_readable(made, address)
         secret = _secret(address)
-        response = f"\0{address.user}\0{secret}".encode()
-        made.sendall(_MESSAGE.pack(_START, 5) + b"PLAIN" + _MESSAGE.pack(_OK, len(response)) + response)
-        status, size = _MESSAGE.unpack(_exactly(made, _MESSAGE.size))
-        said = _exactly(made, min(size, _LONGEST_ANSWER_BYTES)).decode("utf-8", "replace")
+        status, said = _negotiated(made, f"\0{address.user}\0{secret}".encode(), address.tls)
     except (OSError, EOFError, struct.error) as error:
         made.close()
         reason = str(error) or "it closed the connection"
@@ -44,6 +45,42 @@ def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket"
         _typed.pop(address.user, None)
         raise CannotConnect(f"{address.host}:{address.port} did not let {address.user} in: {said}")
     return FramedSocket(made)
+
+
+def _negotiated(made: socket.socket, response: bytes, encrypted: bool) -> tuple[int, str]:
+    """The status and the message that the server ends with. Without TLS it is asked first whether it takes a secret so,
+    and one that refuses never gets it."""
+    secret = _MESSAGE.pack(_OK, len(response)) + response
+    if encrypted:
+        made.sendall(_PLAIN + secret)
+        return _answer(made)
+    made.sendall(_PLAIN + _MESSAGE.pack(_OK, 0))
+    status, said = _answer(made)
+    if status != _OK:
+        return status, said or "it knows no password"
+    made.sendall(secret)
+    return _answer(made)
+
+
+def _answer(made: socket.socket) -> tuple[int, str]:
+    status, size = _MESSAGE.unpack(_exactly(made, _MESSAGE.size))
+    return status, _exactly(made, min(size, _LONGEST_ANSWER_BYTES)).decode("utf-8", "replace")
+
+
+def _refuse_readable(made: socket.socket, address: ServerAddress) -> None:
+    """CannotConnect where others could read what is sent. Who is connected to is asked of the socket, as a name may
+    have several addresses. OSError."""
+    if address.tls or address.plain_text or _is_this_machine(str(made.getpeername()[0])):
+        return
+    raise CannotConnect(
+        f"{address.host}:{address.port} is another machine, and without TLS others could read the password or token of "
+        f"{address.user} on the way: it was not sent; connect with TLS (--tls or --ca FILE, tls=True or ca=), or say "
+        "that it may be read (--plain-text, plain_text=True)"
+    )
+
+
+def _is_this_machine(ip: str) -> bool:
+    return ipaddress.ip_address(ip.partition("%")[0]).is_loopback
 
 
 @final

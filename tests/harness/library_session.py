@@ -13,7 +13,7 @@ from hbtable.shell.connection import ShellConnection
 from tests.harness.access_adapter import Clients, Session, shown_cell, stored
 from tests.harness.guarded_gateway import interface
 
-_SECURITY = {"tls": False, "ca": "", "certificate": "", "user": "", "secret": ""}
+_SECURITY = {"tls": False, "ca": "", "certificate": "", "user": "", "secret": "", "plain_text": False}
 _CHOICES = {"compat": "0.98", "transport": "buffered", "protocol": "binary"}
 _IN_HBASE = {
     errors.AccessDenied: "AccessDeniedException",

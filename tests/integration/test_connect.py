@@ -49,6 +49,8 @@ def test_it_takes_happybases_arguments() -> None:
         ({"timeout": 0}, ValueError),
         ({"tls": "yes"}, TypeError),
         ({"route": "yes"}, TypeError),
+        ({"plain_text": "yes"}, TypeError),
+        ({"folder": "data", "plain_text": True}, ValueError),
         ({"ca": "ca.pem"}, ValueError),
         ({"user": "ann"}, ValueError),
         ({"secret": "file"}, ValueError),

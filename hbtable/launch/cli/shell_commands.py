@@ -33,11 +33,24 @@ def server_options(function: _Function) -> _Function:
 
     @wraps(function)
     def with_address(
-        url: str, tls: bool, ca: str | None, certificate: str | None, user: str | None, secret: str | None, **given: Any
+        url: str,
+        tls: bool,
+        ca: str | None,
+        certificate: str | None,
+        user: str | None,
+        secret: str | None,
+        plain_text: bool,
+        **given: Any,
     ) -> None:
-        function(url=_address(url, tls, ca, certificate, user, secret), **given)
+        function(url=_address(url, tls, ca, certificate, user, secret, plain_text), **given)
 
     for option in (
+        click.option(
+            "--plain-text",
+            is_flag=True,
+            envvar="HBTABLE_PLAIN_TEXT",
+            help="Sends it to another machine without TLS as well, where others can read it on the way.",
+        ),
         click.option(
             "--secret", metavar="FILE", help="Its password or token; else HBTABLE_SECRET, or it is asked for."
         ),
@@ -55,7 +68,15 @@ def server_options(function: _Function) -> _Function:
     return with_address
 
 
-def _address(url: str, tls: bool, ca: str | None, certificate: str | None, user: str | None, secret: str | None) -> str:
+def _address(
+    url: str,
+    tls: bool,
+    ca: str | None,
+    certificate: str | None,
+    user: str | None,
+    secret: str | None,
+    plain_text: bool,
+) -> str:
     """All of it in one text. Misuse, before anything is tried."""
     from hbtable.shell.address import parse_address
 
@@ -73,6 +94,7 @@ def _address(url: str, tls: bool, ca: str | None, certificate: str | None, user:
             certificate=certificate or address.certificate,
             user=user or address.user,
             secret=secret or address.secret,
+            plain_text=plain_text or address.plain_text,
         )
     )
 

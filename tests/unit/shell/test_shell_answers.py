@@ -160,13 +160,28 @@ def test_addresses() -> None:
     assert parse_address("thrift://h:9090/")[:3] == ("h", 9090, False)
     assert parse_address("[::1]:5")[:3] == ("::1", 5, False)
     with_files = parse_address("thrift+tls://[::1]:5?ca=%2Fa+b.pem&certificate=c.pem")
-    assert with_files == ("::1", 5, True, "/a b.pem", "c.pem", "", "")
+    assert with_files == ("::1", 5, True, "/a b.pem", "c.pem", "", "", False)
     assert parse_address(str(with_files)) == with_files
-    for given in ("thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b", "thrift://ann@h:5", "ann@h:5"):
+    for given in (
+        "thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b",
+        "thrift://ann@h:5?secret=s&plain_text=true",
+        "thrift://ann@h:5",
+        "ann@h:5",
+    ):
         with_user = parse_address(given)
         assert parse_address(str(with_user)) == with_user
     assert with_user.user == "ann"
-    assert parse_address("thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b")[5:] == ("a@b/c", "/a b")
+    assert parse_address("thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b")[5:] == ("a@b/c", "/a b", False)
+    assert parse_address("ann@h:5?plain_text=true").plain_text
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["h:5?plain_text=true", "ann@h:5?plain_text=yes", "ann@h:5?plain_text=", "thrift+tls://ann@h:5?plain_text=true"],
+)
+def test_where_nothing_is_sent_in_plain_text(address: str) -> None:
+    with pytest.raises(ValueError, match="plain_text=true of USER@ without TLS"):
+        parse_address(address)
 
 
 @pytest.mark.parametrize("rest", ["h:5", "h:99999", "h", "h:5?ca=x"])
