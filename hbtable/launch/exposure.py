@@ -45,6 +45,18 @@ def refuse_exposed_role(configuration: Configuration, host: str, http_port: int)
     )
 
 
+def refuse_exposed_proxy(host: str) -> None:
+    """As refuse_exposed(), for a port that has neither TLS nor users, and whose callers are to the servers behind it
+    whoever the proxy is."""
+    if is_loopback(host):
+        return
+    raise InvalidConfiguration(
+        f"--host {host} is more than this machine, and this port has neither TLS nor users: whoever can connect "
+        "could do what the two servers let this command do. Listen on 127.0.0.1 behind a tunnel, or name an address of "
+        "a network in which everybody may do that and say --insecure"
+    )
+
+
 def is_loopback(host: str) -> bool:
     """Whether this machine alone reaches a port there. A name counts by all its addresses, and one without an address
     does not."""

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from hbtable.launch.cli.cluster_commands import INSECURE_HELP
 from hbtable.launch.cli.transfer_commands import Seconds, shown
 
 
@@ -28,6 +29,7 @@ from hbtable.launch.cli.transfer_commands import Seconds, shown
 )  # fmt: skip
 @click.option("--timeout", type=Seconds(), default=10.0, show_default=True, help="Seconds for the secondary's calls.")
 @click.option("--clocks", type=Seconds(), default=60.0, show_default=True, help="Seconds that clocks differ.")
+@click.option("--insecure", is_flag=True, help=INSECURE_HELP)
 def shadow(
     primary: str,
     secondary: str,
@@ -38,6 +40,7 @@ def shadow(
     wait: float,
     timeout: float,
     clocks: float,
+    insecure: bool,
 ) -> None:
     """Answers HBase's clients from one server, repeats each call on another, and reports what differs.
 
@@ -50,9 +53,12 @@ def shadow(
     import threading
     from time import perf_counter, sleep, time_ns
 
+    from hbtable.launch.exposure import refuse_exposed_proxy
     from hbtable.shell.address import parse_address
     from hbtable.shell.shadow.shadowing import ShadowOptions, run_shadow
 
+    if not insecure:
+        refuse_exposed_proxy(host)
     try:
         addresses = parse_address(primary), parse_address(secondary)
     except ValueError as error:

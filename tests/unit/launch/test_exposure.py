@@ -1,6 +1,8 @@
 """Listening to other machines needs users and TLS, or a word that it is meant."""
 
+import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,8 +97,31 @@ def test_a_key_is_made_by_a_command(tmp_path: Path) -> None:
     assert len(read_cluster_keys(str(path))) == 1
 
 
-def test_the_server_refuses_before_anything_is_made(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    done = CliRunner().invoke(main, ["start", "--data", str(folder), "--host", "192.0.2.7", "--config", "/dev/null"])
-    assert (done.exit_code, "auth.enabled is not set" in done.output) == (2, True), done.output
-    assert not folder.exists()
+LISTENING = {
+    "start": ["--data", "data", "--config", os.devnull],
+    "start --servers 2": ["--data", "data", "--config", os.devnull],
+    "master": ["--config", os.devnull, "-D", "cluster.zookeeper=127.0.0.1:1", "-D", "cluster.files=hdfs://h:1/f"],
+    "tabletserver": ["--config", os.devnull, "-D", "cluster.zookeeper=127.0.0.1:1", "-D", "cluster.files=hdfs://h:1/f"],
+    "thrift": ["--config", os.devnull, "-D", "cluster.zookeeper=127.0.0.1:1", "-D", "cluster.files=hdfs://h:1/f"],
+    "shadow": ["--primary", "127.0.0.1:1", "--secondary", "127.0.0.1:2", "--port", "0"],
+}
+"""Each command that listens where it is told, with what it needs to come so far."""
+
+
+def test_every_command_with_a_host_is_known() -> None:
+    with_host = {
+        name for name, command in main.commands.items() if any("--host" in option.opts for option in command.params)
+    }
+    assert with_host == {words.split()[0] for words in LISTENING}
+
+
+@pytest.mark.parametrize("words", LISTENING)
+def test_every_command_refuses_before_anything_is_made(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hbtable.launch.roles.run.exit_now", sys.exit)
+    done = CliRunner().invoke(main, [*words.split(), *LISTENING[words], "--host", "192.0.2.7"])
+    assert (done.exit_code, "is more than this machine" in done.output) == (2, True), done.output
+    assert "--insecure" in done.output
+    assert not list(tmp_path.iterdir())
