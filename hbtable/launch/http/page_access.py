@@ -18,6 +18,7 @@ from hbtable.hbase.audit import AuditTrail, claim
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.transports.http_users import proved
 from hbtable.model.names import parse
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
 Environment = dict[str, Any]
@@ -26,6 +27,7 @@ _USER: Final = "hbtable.user"
 """The key of an environment for the user, as servers of WSGI have keys of their own."""
 _TABLE: Final = re.compile(rb'^[a-z_]+\{(?:[^"]*"(?:[^"\\]|\\.)*")*?[^"]*\btable="([^"\\]*)"')
 """A sample of a table, and its name: past other labels, whose values may say anything."""
+_LINES_BETWEEN_PAUSES: Final = 1024
 
 
 class Needs(Enum):
@@ -120,8 +122,10 @@ class PageAccess:
         environment[_USER] = user
         return None
 
-    def visible(self, environment: Environment, text: bytes) -> bytes:
-        """Prometheus' text as the user may see it whom refusal() let in."""
+    @switches
+    def visible(self, environment: Environment, text: bytes, pause: Callable[[], object]) -> bytes:
+        """Prometheus' text as the user may see it whom refusal() let in. *Switches* by `pause`: thousands of tables
+        have tens of thousands of lines."""
         user: User = environment[_USER]
         known: dict[bytes, bool] = {}
 
@@ -134,7 +138,8 @@ class PageAccess:
                 known[table] = self._describes(user, parse(table))
             return known[table]
 
-        return b"".join(line for line in text.splitlines(keepends=True) if may_see(line))
+        lines = with_pauses(text.splitlines(keepends=True), pause, _LINES_BETWEEN_PAUSES)
+        return b"".join([line for line in lines if may_see(line)])
 
 
 def page_access(

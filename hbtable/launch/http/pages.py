@@ -33,8 +33,10 @@ class HttpPages:
         slow_requests: Callable[[], list[dict[str, object]]],
         damage: Callable[[], list[str]] = list,
         access: PageAccess | None = None,
+        pause: Callable[[], object] = lambda: None,
     ) -> None:
-        """`access`: None: everybody may see every page."""
+        """`access`: None: everybody may see every page. `pause` lets other tasks run."""
+        self._pause = pause
         self._access = access
         self._metrics_text = metrics
         self._not_ready = not_ready
@@ -67,9 +69,12 @@ class HttpPages:
         start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body))), *more])
         return [body]
 
+    @switches
     def _metrics(self, environment: Environment) -> tuple[str, str, bytes]:
         text = self._metrics_text()
-        return "200 OK", CONTENT_TYPE, text if self._access is None else self._access.visible(environment, text)
+        if self._access is not None:
+            text = self._access.visible(environment, text, self._pause)
+        return "200 OK", CONTENT_TYPE, text
 
     def _livez(self, _: Environment) -> tuple[str, str, bytes]:
         lag = self._hub_lag_seconds()

@@ -4,6 +4,7 @@ One for the single server and for both roles of a cluster; what each page answer
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import final
 
 from hbtable import __version__
@@ -84,7 +85,8 @@ class ProcessStatus:
             )
         if port:
             lag = self._hub_lag.lag_seconds
-            pages = HttpPages(self._metrics.text, self.not_ready, lag, slow_requests, damage, access)
+            text, pause = self._metrics.text, partial(self._runtime.sleep, 0)
+            pages = HttpPages(text, self.not_ready, lag, slow_requests, damage, access, pause)
             self._listener = serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:

@@ -73,14 +73,20 @@ class Site:
             plain_text,
             lambda client, call, why: self.denied.append((acting_user(), call)),
         )
+        self.metrics = METRICS
+        self.pauses = 0
         self.pages = HttpPages(
-            lambda: METRICS,
+            lambda: self.metrics,
             list,
             lambda: 0.0,
             lambda: [{"row": "secret"}],
             lambda: ["row k of t is damaged"],
             access,
+            self._paused,
         )
+
+    def _paused(self) -> None:
+        self.pauses += 1
 
     def ask(
         self, path: str, said: str = "", host: str = "127.0.0.1", headers: Mapping[str, str] = MappingProxyType({})
@@ -242,3 +248,10 @@ def test_figures_of_families_are_for_those_who_may_see_how_their_table_is_made(s
     assert site.ask("/metrics", bearer("root"))[2] == METRICS
     assert site.ask("/metrics", bearer("ann"))[2] == OPEN + OF_ANN
     assert site.ask("/metrics", basic("ann", "correct horse"))[2] == OPEN + OF_ANN
+
+
+def test_the_samples_of_thousands_of_tables_are_looked_at_in_parts(runtime: GeventRuntime) -> None:
+    site = Site(runtime)
+    site.metrics = OPEN + (OF_ANN + OF_OTHERS) * 2000
+    assert site.ask("/metrics", bearer("ann"))[2] == OPEN + OF_ANN * 2000
+    assert site.pauses >= 10
