@@ -94,9 +94,9 @@ class CommitBatch:
 @final
 class CommitQueue:
     """The commits that wait to be written. `batches`: those that wait, oldest first, bounded by options.queue_bytes.
-    Nothing here switches."""
+    Only await_commits() switches."""
 
-    __slots__ = ("_group_bytes", "_limit_bytes", "_runtime", "_state", "batches", "size_bytes")
+    __slots__ = ("_awaited", "_enough", "_group_bytes", "_limit_bytes", "_runtime", "_state", "batches", "size_bytes")
 
     def __init__(self, runtime: Runtime, options: LogOptions, state: LogState) -> None:
         self._runtime = runtime
@@ -105,6 +105,9 @@ class CommitQueue:
         self._limit_bytes = options.queue_bytes
         self.batches: deque[CommitBatch] = deque()
         self.size_bytes = 0
+        self._awaited = 0
+        """Somebody waits until the oldest batch has so many commits; 0 when nobody does."""
+        self._enough = runtime.event()
 
     def put(
         self,
@@ -134,7 +137,20 @@ class CommitQueue:
         batch.add(tablet_id, last_sequence, records, apply, count, refused)
         batch.follows = batch.follows or follows
         self.size_bytes += size
+        if len(batch.applies) == self._awaited or len(batches) == 2:
+            self._enough.set()
         return batch
+
+    @switches
+    def await_commits(self, commits: int, limit_seconds: float) -> None:
+        """*Switches.* Until the only batch, which must be there, is full or has so many commits, more than it has, or
+        the time is over. For one task at a time."""
+        self._awaited = commits
+        self._enough.clear()
+        try:
+            self._enough.wait(limit_seconds)
+        finally:
+            self._awaited = 0
 
     def take(self) -> CommitBatch:
         """The oldest batch: the next group."""

@@ -6,9 +6,9 @@ Three ways to the same file:
   Not what is very large: its append switches, and a task that is killed then would leave an end of unknown length.
 * alone ("sync", nothing waiting, and the group before was of one commit, too): the caller's own task appends its group,
   waits for the sync and applies it: no other task has to be started and waited for.
-* queued (something is going on): commits gather in batches (queue.py), which one task writes, one group each.
+* queued (something is going on): commits gather in batches (queue.py, gathering.py), which one task writes.
 
-Where the bytes go is rolling.py's affair. Invariants
+Invariants
 * Groups reach the file in the order in which commit() was called, and `apply` callbacks run in that order.
 * `apply` runs after the group is as durable as configured, in one atomic stretch with the group's other callbacks and
   before any waiter returns: what a reader can see is in the log, and what was acknowledged can be read.
@@ -29,6 +29,7 @@ from hbtable.commitlog.needs import TabletNeeds
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import CommitBatch, CommitQueue, nobody
 from hbtable.commitlog.segments.appender import SegmentAppender
+from hbtable.commitlog.segments.gathering import GroupGathering
 from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.commitlog.segments.rest_check import RestCheck
@@ -54,9 +55,8 @@ class LogWriter(TabletNeeds):
 
     takes_followers = True
     __slots__ = (
-        "_acknowledger", "_alone", "_busy", "_check_due", "_end", "_folder", "_high_water", "_inline_limit",
-        "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_takes_alone",
-        "_waits_for_sync",
+        "_acknowledger", "_busy", "_check_due", "_end", "_folder", "_gathering", "_high_water", "_inline_limit",
+        "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     @switches
@@ -81,15 +81,14 @@ class LogWriter(TabletNeeds):
         self._runtime = runtime
         self._folder = folder
         self._waits_for_sync = options.durability == "sync"
-        self._takes_alone = self._waits_for_sync and appender is None
-        self._alone = self._takes_alone
-        """The last group was of one commit: to gather the next one would be to wait for nobody."""
         self._metrics = LogMetrics(registry)
         # A cluster's server ends when its log breaks: there a peer turns StorageFailed into what the caller may do.
         self._state = LogState(runtime, OutcomeUnknown if appender is None else StorageFailed)
         self._queue = CommitQueue(runtime, options, self._state)
         self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
         sync_seconds = self._metrics.sync_seconds
+        alone = self._waits_for_sync and appender is None
+        self._gathering = GroupGathering(runtime, self._queue, self._state, sync_seconds, alone)
         self._end: LogEnd = (
             SegmentAppender(runtime, fs, folder, options.durability, sync_seconds)
             if appender is None
@@ -134,7 +133,7 @@ class LogWriter(TabletNeeds):
         is_large = len(records) > _LARGE_BYTES
         if self._busy or self._end.offset >= self._inline_limit or is_large:
             batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows)
-            if self._alone and not self._busy and not is_large and self._segments.has_room():
+            if self._gathering.alone and not self._busy and not is_large and self._segments.has_room():
                 self._commit_alone()
             else:
                 self._start()
@@ -230,8 +229,8 @@ class LogWriter(TabletNeeds):
                 if self._rolls:
                     self._begin_segment()
                 elif self._queue.batches:
-                    batch = self._queue.take()
-                    if self._append(batch):
+                    batch = self._gathering.next_batch()
+                    if batch is not None and self._append(batch):
                         self._finish(batch)
                 elif self._release and not self._state.reason:
                     self._release = False
@@ -285,7 +284,8 @@ class LogWriter(TabletNeeds):
         if self._state.reason:  # the sync beside failed meanwhile
             raise LogBroken(self._state.reason)
         self._acknowledger.acknowledge(batch)
-        self._alone = self._takes_alone and len(batch.applies) == 1
+        if self._waits_for_sync:
+            self._gathering.acknowledged(batch)
         self._high_water.news()
 
     def _failed(self, batch: CommitBatch, error: BaseException) -> None:

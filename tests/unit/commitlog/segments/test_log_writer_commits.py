@@ -371,3 +371,149 @@ def test_options_that_make_no_sense_are_refused(bench) -> None:
         bench.writer(durability="maybe")
     with pytest.raises(InvalidConfiguration):
         bench.writer(segment_bytes=0)
+
+
+@pytest.mark.parametrize("clients", [2, 3, 8, 20])
+def test_sync_clients_that_commit_again_at_once_share_a_sync(bench, monkeypatch, clients: int) -> None:
+    """They think for less time than a sync takes. Without a wait for them the first to come begins a sync alone, and
+    the others need a second one: two syncs a round."""
+    rounds = 50
+    _let_syncs_last(bench, monkeypatch, 0.001)
+
+    def main() -> None:
+        log = bench.writer()
+        before = bench.fs.syncs
+
+        def client(number: int) -> None:
+            for n in range(rounds):
+                bench.commit(log, number, n)
+                bench.runtime.sleep(0.0001 + 0.00001 * number)
+
+        for task in [bench.runtime.spawn(client, number) for number in range(clients)]:
+            task.join()
+        syncs = bench.fs.syncs - before
+        assert rounds <= syncs <= rounds * 1.2 * -(-clients // 8)
+        assert sorted(bench.applied) == sorted(bench.written())
+
+    bench.run(main)
+
+
+def test_sync_nobody_waits_for_a_client_that_went_away_twice(bench, monkeypatch) -> None:
+    _let_syncs_last(bench, monkeypatch, 0.001)
+
+    def main() -> None:
+        log = bench.writer()
+
+        def commits(number: int, count: int) -> list[float]:
+            took = []
+            for n in range(count):
+                began = bench.runtime.clock_seconds()
+                bench.commit(log, number, n)
+                took.append(bench.runtime.clock_seconds() - began)
+            return took
+
+        stays = bench.runtime.spawn(lambda: times.extend(commits(1, 40)))
+        times: list[float] = []
+        leaves = bench.runtime.spawn(commits, 2, 20)
+        for task in (stays, leaves):
+            task.join()
+        alone = times[-15:]
+        assert max(alone) < 0.0015  # its own sync, and no wait
+        assert max(times) < 0.0045  # another's sync, one wait that was in vain, its own sync
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("clients", [2, 5])
+def test_sync_clients_that_think_for_longer_than_a_sync_are_hardly_waited_for(bench, monkeypatch, clients: int) -> None:
+    """Two meet now and then by chance, and are not there when their next group is to begin."""
+    _let_syncs_last(bench, monkeypatch, 0.001)
+
+    def main() -> None:
+        log = bench.writer()
+        times: list[float] = []
+
+        def client(number: int) -> None:
+            for n in range(200):
+                began = bench.runtime.clock_seconds()
+                bench.commit(log, number, n)
+                times.append(bench.runtime.clock_seconds() - began)
+                bench.runtime.sleep(bench.runtime.random.uniform(0.002, 0.02))
+
+        for task in [bench.runtime.spawn(client, number) for number in range(clients)]:
+            task.join()
+        in_vain = [taken for taken in times if taken > 0.0021]  # another's sync, and its own
+        assert len(in_vain) < len(times) / 50
+
+    bench.run(main)
+
+
+def test_sync_nobody_waits_where_a_sync_takes_less_than_the_hub_can_wait_for(bench, monkeypatch) -> None:
+    """A hub that sleeps does so for a millisecond at least: ten such syncs."""
+    _let_syncs_last(bench, monkeypatch, 0.0001)
+
+    def main() -> None:
+        log = bench.writer()
+        times: list[float] = []
+
+        def client(number: int) -> None:
+            for n in range(100):
+                began = bench.runtime.clock_seconds()
+                bench.commit(log, number, n)
+                times.append(bench.runtime.clock_seconds() - began)
+                bench.runtime.sleep(0.00003 * number)
+
+        for task in [bench.runtime.spawn(client, number) for number in range(1, 6)]:
+            task.join()
+        assert 0.00015 < max(times) < 0.00021  # another's sync and its own
+
+    bench.run(main)
+
+
+def test_sync_a_log_that_breaks_while_a_group_gathers_tells_who_waits(bench, monkeypatch) -> None:
+    _let_syncs_last(bench, monkeypatch, 0.001)
+
+    def main() -> None:
+        log = bench.writer()
+        told = []
+
+        def client(number: int) -> None:
+            try:
+                for n in range(1000):
+                    bench.commit(log, number, n)
+                    bench.runtime.sleep(0.0002 * number)
+            except StorageFailed as error:
+                told.append(str(error))
+
+        tasks = [bench.runtime.spawn(client, number) for number in range(3)]
+        for _ in range(10_000):
+            if log._queue._awaited:
+                break
+            bench.runtime.sleep(0.0001)
+        else:
+            raise AssertionError("no group gathered")
+        before = list(bench.applied)
+        log._break(StorageFailed("the disk is gone"))
+        for task in tasks:
+            task.join()
+        bench.runtime.sleep(0.1)
+        assert len(told) == len(tasks)
+        assert bench.applied == before
+        assert bench.runtime.deaths.total == 0
+        with pytest.raises(StorageFailed):
+            log.close()
+
+    bench.run(main)
+
+
+def _let_syncs_last(bench, monkeypatch, seconds: float) -> None:
+    """In place of the random times of a simulated disk."""
+    offload = bench.runtime.offload
+
+    def timed(kind: str, function: object, *arguments: object) -> object:
+        if kind != "log-sync":
+            return offload(kind, function, *arguments)
+        bench.runtime.sleep(seconds)
+        return function(*arguments)  # type: ignore[operator]
+
+    monkeypatch.setattr(bench.runtime, "offload", timed)
