@@ -34,6 +34,7 @@ _BY_MESSAGE: Final[tuple[tuple[str, str, type[HbtableError]], ...]] = (
     (DO_NOT_RETRY, "KeyValue size too large", errors.LimitExceeded),
     (ILLEGAL, "KeyValue size too large", errors.LimitExceeded),
     (ILLEGAL, "Row length", errors.LimitExceeded),
+    (PLAIN, "table does not exist", errors.TableNotFound),
     (PLAIN, "was changed by someone else", errors.Conflict),
     (PLAIN, "read the schema again", errors.Conflict),
     (PLAIN, "The same puts may be sent again", errors.OutcomeUnknown),

@@ -34,6 +34,7 @@ from hbtable.errors import (
     OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
+    TableExists,
     TableNotDisabled,
     TableNotEnabled,
     TableNotFound,
@@ -57,6 +58,7 @@ from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.relocations import Relocations
 from hbtable.master.tablets.server_load import takers
+from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.metadata.tiling import verify_tiling
@@ -148,6 +150,8 @@ class TableOperations:
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = (), creator: str = "") -> None:
         check_schema(schema)
         check_file_settings(None, schema)
+        if schema.name == layout.SCHEMA.name:  # clients see METADATA there, and would never see a table of this name
+            raise TableExists(f"table {shown(schema.name)} exists already")
         bounds = check_split_rows(schema, split_rows)
         self._check_master()
         with self._asked_for(schema.name):
