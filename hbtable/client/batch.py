@@ -1,5 +1,6 @@
 """Puts and deletes gathered on the client and sent together: one RowMutation a row, in the caller's order."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import final
@@ -17,7 +18,7 @@ from hbtable.switches import switches
 class Batch:
     """Puts and deletes to be sent together; Rows.batch makes it. As a context manager it sends what is left at the end,
     also after an error inside the block, unless it is a `transaction`. A failed send keeps what it held: sending again
-    repeats it."""
+    repeats it. One that is let go of before it was sent says so (ResourceWarning)."""
 
     def __init__(
         self,
@@ -43,6 +44,8 @@ class Batch:
         self._transaction = transaction
         self._wal = flag("'wal'", wal)
         self._mutations: list[RowMutation] = []
+        self._known_to_be_unsent = False
+        """An error said so, or it was meant so."""
         self._by_row: dict[bytes, RowMutation] = {}
         self._count = 0
 
@@ -75,6 +78,7 @@ class Batch:
         try:
             self._mutate(mutations)
         except BaseException:
+            self._known_to_be_unsent = True
             self._mutations = mutations + self._mutations
             self._by_row = by_row | self._by_row
             self._count += count
@@ -107,5 +111,13 @@ class Batch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if not (self._transaction and kind is not None):
+        if self._transaction and kind is not None:
+            self._known_to_be_unsent = True
+        else:
             self.send()
+
+    def __del__(self) -> None:
+        mutations = vars(self).get("_mutations")  # not where __init__ failed
+        if mutations and not self._known_to_be_unsent:
+            said = f"a batch of {len(mutations)} rows was not sent: call send(), or use it in a `with` block"
+            warnings.warn(said, ResourceWarning, stacklevel=2, source=self)

@@ -114,6 +114,8 @@ def test_what_is_neither_bytes_nor_text_is_refused_and_breaks_nothing(
         batch.put(row, {column: value})
     table.put(b"after", {b"f:a": b"2"})
     assert [row for row, _ in table.scan()] == [b"after", b"before"]
+    batch.send()
+    assert table.row(b"good") == {b"f:a": b"1"}
 
 
 def test_many_threads_share_it(database: Any) -> None:
