@@ -12,16 +12,20 @@ nothing is known of it.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from itertools import chain
 from typing import Final, NamedTuple, Protocol, final
 
 from hbtable.crc32 import crc32
 
 _SMALL_BYTES: Final = 1 << 20
 _LOOKS: Final = 50
-"""Files that one look is for, and deleted ones as well: some 2 us each."""
+"""Files that one look is for, and deleted ones as well: some 2 us each on a local disk."""
+_LOOK_SECONDS: Final = 0.0005
+"""A look ends after this with fewer: where the folder lies on another machine each file costs as much, and all requests
+wait meanwhile."""
 _GONE_NAMES: Final = 1000
 _LOGS: Final = "logs/"
 _STATE: Final = (_LOGS, "lockservice/", "metadata/")
@@ -51,11 +55,12 @@ class GrowingFile(Protocol):
 class KnownFiles:
     """Paths are relative to `root`."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, clock_seconds: Callable[[], float] = time.perf_counter) -> None:
         self.alone = False
         """Whether nobody else writes there. If somebody may, nothing is kept in mind."""
         self.growing: set[GrowingFile] = set()
         self._root = root
+        self._clock_seconds = clock_seconds
         self._files: dict[str, int | _Replaced] = {}
         """By path; of a file that only grew, its length."""
         self._gone: dict[str, None] = {}
@@ -153,11 +158,17 @@ class KnownFiles:
         changing = any(_is_below(path, folder) for folder in self._folders)
         return not changing and all(file.path != path for file in self.growing)
 
-    def _next(self, kind: int, paths: Iterable[str]) -> list[str]:
-        some = list(islice(self._rounds[kind], _LOOKS))
-        if len(some) < _LOOKS:
-            self._rounds[kind] = iter(tuple(paths))
-        return some
+    def _next(self, kind: int, paths: Iterable[str]) -> Iterator[str]:
+        """One at least; the next round begins after the last one."""
+        ends = self._clock_seconds() + _LOOK_SECONDS
+        for _ in range(_LOOKS):
+            path = next(self._rounds[kind], None)
+            if path is None:
+                self._rounds[kind] = iter(tuple(paths))
+                return
+            yield path
+            if self._clock_seconds() >= ends:
+                return
 
     def _is_other(self, path: str) -> bool:
         was = self._files[path]

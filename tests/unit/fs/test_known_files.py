@@ -2,6 +2,7 @@
 them."""
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import AlreadyExists, FileNotFound, LockLost, StorageFailed
+from hbtable.fs import known_files
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -23,6 +25,12 @@ SSTABLE = "sstables/00000001/1-a-1.sst"
 def _no_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def _looks_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look is ended by a clock, which a busy machine may hold up."""
+    monkeypatch.setattr(known_files, "_LOOK_SECONDS", 1e9)
 
 
 @contextlib.contextmanager
@@ -217,6 +225,28 @@ def test_many_files_are_looked_at_in_turn(tmp_path: Path) -> None:
                 look_often(folder)
 
     runtime.run(body)
+
+
+def test_a_look_ends_early_where_each_file_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system of another machine a hundred of them held all requests up, ten times a second."""
+    monkeypatch.undo()
+    (tmp_path / "metadata").mkdir()
+    clock = itertools.count()
+    known = known_files.KnownFiles(str(tmp_path), lambda: float(next(clock)))
+    known.alone = True
+    paths = [f"metadata/{number}" for number in range(10)]
+    for path in paths:
+        (tmp_path / path).write_bytes(b"new")
+        known.whole(path, b"new")
+    looked: list[str] = []
+    is_other = known._is_other
+    monkeypatch.setattr(known, "_is_other", lambda path: (looked.append(path), is_other(path))[1])
+    assert known.look() == ""
+    for number in range(1, 11):
+        assert known.look() == ""
+        assert looked == paths[:number]
+    (tmp_path / paths[9]).write_bytes(b"old")
+    assert paths[9] in [known.look() for _ in range(12)]
 
 
 REPLACED = [STATE, "lockservice/epochs", "logs/1-a/synced", "logs/0-a/synced", "metadata/root-tablet"]
