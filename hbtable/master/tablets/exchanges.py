@@ -161,14 +161,16 @@ class _Plan:
         text = f"{describe(change.record)} goes from {source} to {target}"
         if change.back is not None:
             text += f", and {describe(change.back)} back"
-        numbers = cost.of_tables[change.record.table_id]
         reasons = [
             f"{_amount(place, cost.sums[source][place])} and {_amount(place, cost.sums[target][place])}"
             for place in cost.counts
-            if cost.sums[source][place] > cost.sums[target][place]
+            if cost.load_gain(change, place) > 0
         ]
-        if numbers[source] > cost.shares[change.record.table_id]:
-            reasons.append(f"{numbers[source]} and {numbers[target]} tablets of its table")
+        spread = cost.spread_gains(change)
+        for gained, tablet, whose in zip(spread, (change.record, change.back), ("its", "the other's"), strict=False):
+            if gained > 0 and tablet is not None:
+                numbers = cost.of_tables[tablet.table_id]
+                reasons.append(f"{numbers[source]} and {numbers[target]} tablets of {whose} table")
         return f"{text}: they have {', '.join(reasons)}"
 
     def _why_it_rests(self) -> str:

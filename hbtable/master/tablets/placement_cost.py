@@ -80,24 +80,27 @@ class PlacementCost:
 
     def gain(self, change: Change) -> float:
         """The amount by which it would lower the cost."""
-        source, target = change.record.owner, change.target
-        gained = _SPREAD * self._spread_gain(change)
-        back = self.load(change.back) if change.back is not None else _NO_LOAD
-        given = self.load(change.record)
+        gained = _SPREAD * sum(self.spread_gains(change))
         for place in self.counts:
-            mean = self.means[place]
-            goes = (given[place] - back[place]) / mean
-            gained += 2 * goes * ((self.sums[source][place] - self.sums[target][place]) / mean - goes)
+            gained += self.load_gain(change, place)
         return gained
 
-    def _spread_gain(self, change: Change) -> int:
+    def load_gain(self, change: Change, place: int) -> float:
+        """The part of it for one of NAMES."""
+        source, target, mean = change.record.owner, change.target, self.means[place]
+        back = self.load(change.back) if change.back is not None else _NO_LOAD
+        goes = (self.load(change.record)[place] - back[place]) / mean
+        return 2 * goes * ((self.sums[source][place] - self.sums[target][place]) / mean - goes)
+
+    def spread_gains(self, change: Change) -> tuple[int, int]:
+        """The parts of it, before their weight, for the spread of the tables of `record` and of `back`."""
         source, target, back = change.record.owner, change.target, change.back
         if back is None:
-            return self._spread_gain_of(change.record.table_id, source, target)
+            return self._spread_gain_of(change.record.table_id, source, target), 0
         if back.table_id == change.record.table_id:
-            return 0
+            return 0, 0
         gone = self._spread_gain_of(change.record.table_id, source, target)
-        return gone + self._spread_gain_of(back.table_id, target, source)
+        return gone, self._spread_gain_of(back.table_id, target, source)
 
     def _spread_gain_of(self, table_id: int, source: str, target: str) -> int:
         here, there = self.of_tables[table_id][source], self.of_tables[table_id][target]

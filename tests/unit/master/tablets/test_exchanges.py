@@ -109,6 +109,22 @@ def test_a_plan_is_the_same_each_time_and_no_longer_than_it_may_be() -> None:
     assert planned(tablets[::-1], loads, most=3) == plan
 
 
+def test_an_exchange_for_the_table_of_the_other_one_alone_says_so() -> None:
+    """Its reasons were none, in the log and in the tablet's history."""
+    reads = {100: 300.0, 102: 100.0, 103: 300.0, 106: 100.0}
+    owners = {100: "b", 101: "a", 102: "a", 103: "a", 104: "a", 105: "b", 106: "b"}
+    tablets = [tablet(number, owner, 17 if number in (101, 104) else 16) for number, owner in owners.items()]
+    plan = planned(tablets, {number: TabletLoad(reads.get(number, 0.0), 0.0, 0) for number in owners}, servers="ab")
+    assert [why for _, why in plan.changes] == [
+        "tablet 105 goes from b to a, and tablet 101 back: they have 0 and 2 tablets of the other's table"
+    ]
+
+
+def assert_reasons(plan: Exchanges) -> None:
+    """Operators read them in the log and in a tablet's history."""
+    assert not [why for _, why in plan.changes if why.endswith("they have ")]
+
+
 amounts = st.sampled_from([0.0, 1.0, 40.0, 300.0, 5000.0])
 places = st.lists(
     st.tuples(st.sampled_from(SERVERS), st.integers(16, 20), amounts, amounts, st.sampled_from([0, 1 << 20, 1 << 32])),
@@ -127,6 +143,7 @@ def test_the_cost_falls_with_every_plan_until_there_is_none(
         numbers = Counter(one.owner for one in tablets)
         plan = planned(tablets, loads, most=most)
         assert len(plan.changes) <= most
+        assert_reasons(plan)
         if not plan.changes:
             break
         tablets = moved(tablets, plan)
@@ -147,6 +164,7 @@ def test_no_server_keeps_more_of_a_table_than_its_share(tables: list[int], chanc
     tablets = [tablet(100 + n, SERVERS[n * 5 // len(tables)], table) for n, table in enumerate(tables)]
     for _ in range(100):
         plan = planned(tablets)
+        assert_reasons(plan)
         if not plan.changes:
             break
         tablets = moved(tablets, plan)
