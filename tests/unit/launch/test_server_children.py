@@ -56,10 +56,11 @@ def test_a_process_that_could_not_be_started_leaves_no_descriptor_open(
     gets = Inheritance(
         os.getpid(), 1, 0, ".", "127.0.0.1", 9090, 0, "", [], -1, -1, -1, lock_fd=folder, folder_fd=folder
     )
-    before = os.listdir("/proc/self/fd")
-    for _ in range(3):
+    before, tries = len(os.listdir("/proc/self/fd")), 10
+    for _ in range(tries):
         child = server_child.ServerChild(runtime, service, gets, lambda *_: None)
         with pytest.raises(OSError, match="temporarily unavailable"):
             child.start()
-    assert set(os.listdir("/proc/self/fd")) <= set(before)
+    # Something else in this process, its runtime say, may have opened one meanwhile.
+    assert len(os.listdir("/proc/self/fd")) < before + tries
     os.close(folder)

@@ -78,14 +78,14 @@ def test_increments_of_one_counter_share_syncs_and_nobody_sees_them_before(slow_
             seen.append((answers[-1], int.from_bytes(values(tablet, b"r")[b"f:n"], "big")))
 
         def reader() -> None:
-            while len(answers) < 20:
+            while len(answers) < 20 and not any(task.error for task in clients):
                 number_now = int.from_bytes(values(tablet, b"r")[b"f:n"], "big")
                 assert number_now in (1, 2, 21), "what is not synced is seen"
                 bench.runtime.sleep(0.01)
 
         started = bench.runtime.clock_seconds()
-        tasks = [bench.runtime.spawn(client) for _ in range(20)] + [bench.runtime.spawn(reader)]
-        for task in tasks:
+        clients = [bench.runtime.spawn(client) for _ in range(20)]
+        for task in [*clients, bench.runtime.spawn(reader)]:
             task.join()
             assert task.error is None
         assert sorted(answers) == list(range(2, 22))
