@@ -49,15 +49,16 @@ def sync_folder_of(path: str, *others: str) -> None:
         sync_folder(folder)
 
 
-def make_folders(root: str, folder: str) -> None:
-    """Makes `folder` and those above it, down from `root`; each new name is durable on return."""
+def make_folders(root: str, folder: str, mode: int = 0o777) -> None:
+    """Makes `folder` and those above it, down from `root`, with `mode` less the umask; each new name is durable on
+    return."""
     if os.path.isdir(folder):
         return
     parent = os.path.dirname(folder)
     if folder != root:
-        make_folders(root, parent)
+        make_folders(root, parent, mode)
     try:
-        os.mkdir(folder)
+        os.mkdir(folder, mode)
     except FileExistsError:
         if not os.path.isdir(folder):
             raise
@@ -65,18 +66,20 @@ def make_folders(root: str, folder: str) -> None:
     sync_folder(parent)
 
 
-def create(root: str, path: str) -> int:
-    """A descriptor of a new file open for appending. FileExistsError. The name is not yet durable."""
+def create(root: str, path: str, private: bool = False) -> int:
+    """A descriptor of a new file open for appending. FileExistsError. The name is not yet durable. `private`: for its
+    owner alone, as the folders that are made for it."""
+    mode = 0o600 if private else 0o644
     try:
-        return os.open(path, _CREATE, 0o644)
+        return os.open(path, _CREATE, mode)
     except FileNotFoundError:
-        make_folders(root, os.path.dirname(path))
-        return os.open(path, _CREATE, 0o644)
+        make_folders(root, os.path.dirname(path), 0o700 if private else 0o777)
+        return os.open(path, _CREATE, mode)
 
 
-def replace(root: str, temporary: str, path: str, data: bytes) -> None:
-    """`path` holds `data`, durably, or what it held before."""
-    descriptor = create(root, temporary)
+def replace(root: str, temporary: str, path: str, data: bytes, private: bool = False) -> None:
+    """`path` holds `data`, durably, or what it held before. `private`: as in create()."""
+    descriptor = create(root, temporary, private)
     try:
         try:
             rest = memoryview(data)
@@ -86,7 +89,7 @@ def replace(root: str, temporary: str, path: str, data: bytes) -> None:
             sync_descriptor(descriptor)
         finally:
             os.close(descriptor)
-        make_folders(root, os.path.dirname(path))
+        make_folders(root, os.path.dirname(path), 0o700 if private else 0o777)
         os.rename(temporary, path)
     except OSError:
         if os.path.exists(temporary):

@@ -192,9 +192,11 @@ class LocalFileSystem:
 
     log_kind = LOCAL
 
-    def __init__(self, root: str, runtime: Runtime) -> None:
+    def __init__(self, root: str, runtime: Runtime, private: bool = False) -> None:
+        """`private`: nobody but the owner may read what is made here; else it is as the umask has it."""
         self.root = os.path.abspath(root)
         self._runtime = runtime
+        self._private = private
         self.when_full: Callable[[], None] = _nobody
         self.check_held: Callable[[], None] = _nobody
         """DataFolder.check_held, for a folder that is locked."""
@@ -258,7 +260,7 @@ class LocalFileSystem:
     def create(self, path: str) -> AppendFile:
         absolute = self._absolute(path)
         try:
-            descriptor = disk.create(self.root, absolute)
+            descriptor = disk.create(self.root, absolute, self._private)
         except FileExistsError as error:
             raise AlreadyExists(f"{path} exists already") from error
         except OSError as error:
@@ -296,7 +298,7 @@ class LocalFileSystem:
         temporary = f"{self.root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
         try:
             with self.known.change(path, data=data):
-                self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data)
+                self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data, self._private)
         except OSError as error:
             raise self.write_failed(error, path, "writing") from error
 

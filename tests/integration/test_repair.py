@@ -143,6 +143,8 @@ def test_a_damaged_block_costs_its_rows_and_no_others(folder: Path, tmp_path: Pa
     assert len(lost) == 1
     (kept,) = (tmp_path / "kept").glob(f"*/{victim.relative_to(folder)}")
     assert kept.read_bytes() == damaged != content
+    copies = [tmp_path / "kept", *(tmp_path / "kept").rglob("*")]
+    assert [path for path in copies if path.stat().st_mode & 0o077] == []
     assert run("check", str(folder)).returncode == 0
     with hbtable.open(str(folder)) as database:
         found = dict(database.table("t").scan())

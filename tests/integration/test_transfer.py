@@ -58,6 +58,7 @@ def test_a_table_of_several_tablets_comes_back_equal_through_several_workers(
     fill(server, f"from-{form}", 6000)
     first, second = tmp_path / f"first.{form}", tmp_path / f"second.{form}"
     assert "exported 6,000 rows" in hbtable(server, "export", f"from-{form}", "-o", str(first), "--workers", "4")
+    assert first.stat().st_mode & 0o777 == 0o600
     assert "imported 6,000 rows" in hbtable(
         server, "import", f"to-{form}", str(first), "--workers", "3", "--batch", "300"
     )

@@ -8,6 +8,7 @@ Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import click
@@ -17,6 +18,11 @@ from hbtable.launch.cli import cluster_commands, shadow_command, shell_commands,
 from hbtable.switches import switches
 
 _Function = Callable[..., None]
+
+_OWNER_ALONE: Final = 0o077
+_OF_DATA_FOLDERS: Final = ("start", "demo", "check", "repair", "master", "tabletserver", "thrift")
+"""Commands that make files in data folders, where the owner's group may be let in. All others make files of what is in
+tables, or of secrets, wherever they are told, and nobody but their owner may read those, whatever the umask."""
 
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
 
@@ -46,8 +52,13 @@ def _print_version(context: click.Context, _option: click.Parameter, asked: bool
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="As `hbtable version`."
 )
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Bigtable in Python behind HBase's Thrift interface."""
+    if context.invoked_subcommand not in _OF_DATA_FOLDERS:
+        before = os.umask(_OWNER_ALONE)
+        os.umask(before | _OWNER_ALONE)
+        context.call_on_close(partial(os.umask, before))
 
 
 for _command in (

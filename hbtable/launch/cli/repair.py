@@ -114,5 +114,5 @@ def _outside(path: str, backup: str, runtime: GeventRuntime) -> LocalFileSystem:
     inside = os.path.realpath(backup)
     if os.path.commonpath([inside, os.path.realpath(path)]) == os.path.realpath(path):
         raise AlreadyExists(f"the backup's folder {backup} is inside {path}; choose another one, or leave --backup out")
-    os.makedirs(backup, exist_ok=True)
-    return LocalFileSystem(backup, runtime)
+    os.makedirs(backup, 0o700, exist_ok=True)
+    return LocalFileSystem(backup, runtime, private=True)

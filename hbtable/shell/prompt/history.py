@@ -1,4 +1,4 @@
-"""The lines typed in earlier sessions, in a file of the user.
+"""The lines typed in earlier sessions, in a file that the user alone may read: values are typed, too.
 
 A shell is there for its commands: it starts without the file where HOME is another user's (as under sudo), on a
 read-only or a full disk. The history is then the one of this session alone, and a line says why.
@@ -6,6 +6,7 @@ read-only or a full disk. The history is then the one of this session alone, and
 
 import os
 import pwd
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO, final
@@ -34,7 +35,10 @@ def history(errors: TextIO) -> History:
     """`errors`: where it says that nothing is kept."""
     try:
         path = _path()
-        with path.open("ab+"):
+        with open(path, "ab+", opener=_private) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):  # and no link to /dev/null
+                os.fchmod(file.fileno(), 0o600)  # earlier versions made it as the umask had it
             return _KeptHistory(str(path))
     except OSError as error:
         named = f" {error.filename}:" if error.filename else ""
@@ -42,11 +46,15 @@ def history(errors: TextIO) -> History:
         return InMemoryHistory()
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def _path() -> Path:
     """$XDG_STATE_HOME/hbtable/history; its folder is there on return. OSError."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(_home(), ".local", "state")
     folder = Path(state) / "hbtable"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / "history"
 
 

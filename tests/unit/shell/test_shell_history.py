@@ -1,6 +1,7 @@
 """The shell's history where its file can be kept, and where it cannot."""
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,31 @@ def test_the_next_session_knows_what_this_one_typed(
     history(said).append_string("get 't', 'r'")
     assert list(history(said).load_history_strings()) == ["get 't', 'r'"]
     assert said.getvalue() == ""
+
+
+def test_nobody_else_reads_what_was_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = tmp_path / "hbtable"
+    before = os.umask(0o022)
+    try:
+        history(io.StringIO()).append_string("put 't', 'r', 'f:a', 'secret'")
+    finally:
+        os.umask(before)
+    file = folder / "history"
+    assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+    file.chmod(0o644)  # as earlier versions made it
+    history(io.StringIO())
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_to_nothing_keeps_nothing_and_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    changed: list[object] = []
+    monkeypatch.setattr("os.fchmod", lambda *arguments: changed.append(arguments))
+    (tmp_path / "hbtable").mkdir()
+    (tmp_path / "hbtable" / "history").symlink_to(os.devnull)
+    history(io.StringIO()).append_string("list")
+    assert changed == []
 
 
 @pytest.mark.parametrize("home", [None, ""])
