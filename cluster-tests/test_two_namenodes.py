@@ -1,8 +1,12 @@
 """Two NameNodes of a real HDFS, by both adapters: the active one is frozen and killed under writes, the other takes its
 place, and one that was deposed while it was frozen, and does not know it, is believed by nobody."""
 
+import json
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,12 +58,23 @@ def _address(pair: HdfsPair, scheme: str, folder: str) -> str:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_namenode_that_was_deposed_does_not_say_that_a_log_is_not_fenced(
-    pair: HdfsPair, runtime: GeventRuntime, own_folder: str, scheme: str
+    pair: HdfsPair, runtime: GeventRuntime, own_folder: str, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And who only looks, and may do no more, changes nothing."""
     address = _address(pair, scheme, own_folder)
     writer, fencer = (open_file_system(address, runtime, LONG_DATANODE_TIMEOUTS) for _ in range(2))
+    mistyped = open_file_system(f"{address}-mistyped", runtime, LONG_DATANODE_TIMEOUTS)
+    assert not _at_last(lambda: mistyped.exists("a"))
+    assert _modified(pair, f"{own_folder}-mistyped") == 0
     writer.put_new("logs/server-1/1", b"x")
     assert not _at_last(lambda: is_fenced(writer, INCARNATION))
+    monkeypatch.setenv("HADOOP_USER_NAME", "ann")
+    as_ann = replace(LONG_DATANODE_TIMEOUTS, webhdfs=replace(LONG_DATANODE_TIMEOUTS.webhdfs, user="ann"))
+    looker = open_file_system(address, runtime, as_ann, looks_only=True)
+    before = _modified(pair, own_folder)
+    assert _at_last(lambda: looker.read_file("logs/server-1/1")) == b"x"
+    assert not _at_last(lambda: is_fenced(looker, INCARNATION))
+    assert _modified(pair, own_folder) == before > 0
     pair.freeze(1)
     pair.make_active(2)
     # The fencer's calls find the second one while the first one hangs.
@@ -67,8 +82,22 @@ def test_a_namenode_that_was_deposed_does_not_say_that_a_log_is_not_fenced(
     pair.thaw(1)
     assert _at_last(lambda: is_fenced(writer, INCARNATION))
     eventually(lambda: not pair.runs(1), SOON_SECONDS, "the end of the NameNode that was deposed")
-    for fs in (writer, fencer):
+    assert _at_last(lambda: is_fenced(looker, INCARNATION))
+    for fs in (writer, fencer, mistyped, looker):
         close_file_system(fs)
+
+
+def _modified(pair: HdfsPair, folder: str) -> int:
+    """The time of the folder's last change, as the first NameNode has it; 0: there is none."""
+    asked = f"http://{pair.host}:{pair.http_port}/webhdfs/v1{folder}?op=GETFILESTATUS"
+    try:
+        with urllib.request.urlopen(asked, timeout=SOON_SECONDS) as answer:
+            return int(json.load(answer)["FileStatus"]["modificationTime"])
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code != 404:
+            raise
+        return 0
 
 
 def _at_last(ask: Callable[[], T]) -> T:

@@ -36,7 +36,7 @@ ENOUGH = {
 """Seeds within which each bug must be found: about ten times as many as it takes in the mean, because every change of
 the program makes other schedules of the same seeds."""
 LIKELY = {
-    "hasty": 15,
+    "hasty": 24,
     "lease": 12,
     "marker": 13,
     "released": 24,
