@@ -155,7 +155,7 @@ class SingleServer:
         )
         access = page_access(self.security, self.gateway.administers, self.gateway.describes)
         slow, damage = self.gateway.slow.newest_first, cluster.server.damage
-        self._status.open(options.host, options.http_port, slow, damage, access)
+        self._status.open(options.host, options.http_port, slow, damage, access=access)
         self._memory = MemoryWatch(
             self.runtime, self.registry, self._memory_bytes, [self.gateway.budget], cluster.server.cache
         )

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +18,9 @@ import pytest
 from thriftpy2.transport import TSSLSocket
 
 import hbtable
+from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
@@ -198,14 +201,18 @@ def test_processes_that_had_no_descriptor_left_take_connections_again(server: Se
     connection.close()
 
 
-def test_the_launchers_metrics_are_those_of_the_master(tmp_path: Path) -> None:
+def test_the_launchers_metrics_are_those_of_the_master_and_all_ask_who_reads_them(tmp_path: Path) -> None:
     port = free_ports(3)
-    server = ServerProcess(tmp_path / "data", [f"server.http_port={port}"])
+    users = AccountFile(str(tmp_path / "data"))
+    users.change(lambda accounts: accounts.with_user("program", None).with_token("program", RECORD, 0))
+    defines = ["auth.enabled=true", "auth.superusers=program", f"server.http_port={port}"]
+    server = ServerProcess(tmp_path / "data", defines)
     server.arguments = ["--servers", "2"]
 
-    def metrics(of: int) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{of}/metrics", timeout=SOON_SECONDS) as page:
-            return str(page.read().decode())
+    def metrics(of: int, page: str = "metrics", token: str = TOKEN) -> str:
+        asked = urllib.request.Request(f"http://127.0.0.1:{of}/{page}", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked, timeout=SOON_SECONDS) as answer:
+            return str(answer.read().decode())
 
     with server:
         eventually(lambda: "hbtable_is_master 1" in metrics(port), SOON_SECONDS, "the launcher to be the master")
@@ -213,6 +220,11 @@ def test_the_launchers_metrics_are_those_of_the_master(tmp_path: Path) -> None:
         for of in (port + 1, port + 2):
             assert "hbtable_is_master" not in metrics(of)
             assert "hbtable_rpc_connections" in metrics(of)
+        for of in (port, port + 1, port + 2):
+            assert '"ok": true' in metrics(of, "livez", "wrong")
+            for page in ("metrics", "slow"):
+                with pytest.raises(urllib.error.HTTPError, match="401"):
+                    metrics(of, page, "wrong")
 
 
 def test_a_count_that_cannot_be_is_refused(tmp_path: Path) -> None:

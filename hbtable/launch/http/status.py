@@ -62,7 +62,8 @@ class ProcessStatus:
         port: int,
         slow_requests: Callable[[], list[dict[str, object]]] = list,
         damage: Callable[[], list[str]] = list,
-        access: PageAccess | None = None,
+        *,
+        access: PageAccess | None,
     ) -> None:
         """`port` 0: no pages. `damage`: messages about files. `access`: None: everybody may see every page. Unavailable
         when the port is in use."""

@@ -9,14 +9,11 @@ from typing import Final, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountNode
-from hbtable.access.verification import Verifier
-from hbtable.hbase.security import GatewaySecurity
-from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.cluster_configuration import ListenOptions, master_options
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import normalizer_options
-from hbtable.launch.http.page_access import PageAccess, page_access
 from hbtable.launch.http.status import ProcessStatus
+from hbtable.launch.http.superusers_pages import superusers_pages
 from hbtable.launch.roles.node_protection import NodeProtection
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
@@ -29,7 +26,6 @@ from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
 
 _STOP_SECONDS: Final = 5.0
@@ -87,23 +83,14 @@ class MasterProcess:
             self._runtime, session, transport, OBSERVING_MASTER, options, registry, lambda: master.acting
         )
         self._status = ProcessStatus(self._runtime, registry, session, unreachable=observer.reasons)
-        self._status.open(self._listen.host, self._listen.http_port, access=self._page_access())
+        users = AccountNode(session, self._runtime.clock_seconds)
+        access = superusers_pages(self._runtime, self._configuration.options("auth", AuthOptions), users)
+        self._status.open(self._listen.host, self._listen.http_port, access=access)
         self._memory = environment.watch_memory(registry, [self._rpc.budget])
         self._protection = NodeProtection(self._runtime, session, lambda: master.acting)
         master.start(self._address)
         observer.start()
         self._protection.start()
-
-    def _page_access(self) -> PageAccess | None:
-        """A master knows the users, and of what they may do only who the superusers are: its pages need no more."""
-        auth = self._configuration.options("auth", AuthOptions)
-        security = GatewaySecurity(TlsOptions(), auth)
-        users = AccountNode(self._environment.session, self._runtime.clock_seconds)
-        security.ask(Verifier(self._runtime, users, auth), open_audit(auth, self._runtime.wall_millis))
-        superusers = auth.superuser_names()
-        return page_access(
-            security, lambda user: user.is_one_of(superusers), lambda user, _: user.is_one_of(superusers)
-        )
 
     @switches
     def stop(self) -> None:

@@ -97,7 +97,7 @@ class TabletServerProcess:
         gateway.open()
         self.role.start(self._address, gateway.address)
         slow, damage = gateway.server.slow.newest_first, self.role.damage
-        self._status.open(self._listen.host, self._listen.http_port, slow, damage, gateway.page_access())
+        self._status.open(self._listen.host, self._listen.http_port, slow, damage, access=gateway.page_access())
         self._observer.start()
         self._giving_up.start()
 

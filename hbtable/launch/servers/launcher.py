@@ -29,6 +29,7 @@ from hbtable.launch.exposure import refuse_exposed
 from hbtable.launch.first_lines import connecting
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.http.status import ProcessStatus
+from hbtable.launch.http.superusers_pages import superusers_pages
 from hbtable.launch.process import check_open_files, exit_now, prepare, say
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.startup_checks import check_ports
@@ -156,7 +157,8 @@ class Launcher:
         self._rpc = RpcServer(runtime, local, self._listen_to_roles)
         self._rpc.start()
         self._status = ProcessStatus(runtime, registry, session, self._lost.is_set)
-        self._status.open(self._options.host, self._options.http_port)
+        access = superusers_pages(runtime, self._auth, AccountFile(self._path))
+        self._status.open(self._options.host, self._options.http_port, access=access)
         children.start(_START_SECONDS)
         master.settle()
         master.start()

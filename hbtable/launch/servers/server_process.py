@@ -156,7 +156,7 @@ class ServerProcess:
         self._memory = MemoryWatch(runtime, self._registry, limit_bytes, [gateway.budget, self._rpc.budget], role.cache)
         self._memory.start()
         access = page_access(self.security, gateway.administers, gateway.describes)
-        self._status.open(gets.host, gets.http_port, gateway.slow.newest_first, role.damage, access)
+        self._status.open(gets.host, gets.http_port, gateway.slow.newest_first, role.damage, access=access)
         role.start(address_of(gets.serial), f"{gets.host}:{gets.port}")
         self._connections.say_ready()
 

@@ -21,7 +21,7 @@ def test_readiness_follows_the_lock_and_the_operator() -> None:
         service = MemoryLockService(runtime, options=MemoryLockOptions(session_seconds=10.0))
         session = service.open_session("s")
         status = ProcessStatus(runtime, Registry(), session)
-        status.open("127.0.0.1", 0)
+        status.open("127.0.0.1", 0, access=None)
         assert (status.not_ready(), status.pages("h")) == ([], "")
         service.cut(session)
         runtime.sleep(9.0)
