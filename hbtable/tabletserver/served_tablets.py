@@ -1,7 +1,7 @@
 """The tablets that a server serves, and what changed of them last: a master asks every second, and of thousands of
 tablets as a rule nothing did."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, Final, final
 
@@ -61,10 +61,14 @@ class ServedTablets(dict[int, Tablet]):
         """The changes after the one of this number; 0: everything. `sizes` are of tablets that were looked at
         before."""
         whole = self.is_whole(since)
-        ids: Iterable[int] = self if whole else [tablet_id for tablet_id, _ in self._after(since)]
-        served = [self[tablet_id] for tablet_id in ids if tablet_id in self]
-        gone = [] if whole else [tablet_id for tablet_id in ids if tablet_id not in self]
-        return ServedChanges(self._number, whole, [_told(tablet, sizes) for tablet in served], gone)
+        gone = [] if whole else [tablet_id for tablet_id, _ in self._after(since) if tablet_id not in self]
+        return ServedChanges(self._number, whole, [_told(tablet, sizes) for tablet in self.to_tell(since)], gone)
+
+    def to_tell(self, since: int) -> list[Tablet]:
+        """The served ones of which changes_since() would tell now."""
+        if self.is_whole(since):
+            return list(self.values())
+        return [self[tablet_id] for tablet_id, _ in self._after(since) if tablet_id in self]
 
     def _after(self, since: int) -> Iterator[tuple[int, int]]:
         return takewhile(lambda change: change[1] > since, reversed(self._changed.items()))

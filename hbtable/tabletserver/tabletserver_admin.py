@@ -126,9 +126,8 @@ class TabletServerAdmin(TabletAdmin):
     def served_changes(self, since: int) -> ServedChanges:
         """*Switches* among many. As of when it ends."""
         tablets = self._online_tablets.tablets
-        sizes: dict[Tablet, int] = {}
-        if tablets.is_whole(since):
-            sizes = {tablet: tablet.sstable_bytes() for tablet in in_slices(self._runtime, list(tablets.values()))}
+        told = in_slices(self._runtime, tablets.to_tell(since))  # thousands, where a table was made just now
+        sizes = {tablet: tablet.sstable_bytes() for tablet in told}
         return tablets.changes_since(since, sizes)
 
     @switches

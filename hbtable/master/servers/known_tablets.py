@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import UnsupportedFormat
@@ -13,6 +14,7 @@ from hbtable.switches import switches
 
 _WHOLE_SECONDS: Final = 60.0
 """After which everything is asked for again: how large tablets are is told with their other changes only."""
+_SEEN_AT_ONCE: Final = 1024
 
 
 @final
@@ -38,12 +40,13 @@ class KnownTablets:
         self._tells_changes = True
 
     @switches
-    def ask(self, server: TabletAdmin, table_id: int, now: float) -> None:
-        """Asks the server. What is known of this table, at least, is as of the call. Errors of the call."""
+    def ask(self, server: TabletAdmin, table_id: int, now: float, pause: Callable[[], object] = lambda: None) -> None:
+        """Asks the server. What is known of this table, at least, is as of the call. Errors of the call. `pause` lets
+        other tasks run, where thousands of tablets changed."""
         if self._tells_changes:
             since = self._number if now - self._whole_at < _WHOLE_SECONDS else 0
             try:
-                self._apply(server.served_changes(since), now)
+                self._apply(server.served_changes(since), now, pause)
                 return
             except UnsupportedFormat:
                 self._tells_changes = False  # of an older release
@@ -66,10 +69,17 @@ class KnownTablets:
         tables = {one.table_id for one in told}  # some answer with every table
         self._hold([*(one for one in kept if one.table_id not in tables), *told])
 
-    def _apply(self, changes: ServedChanges, now: float) -> None:
+    @switches
+    def _apply(self, changes: ServedChanges, now: float, pause: Callable[[], object] = lambda: None) -> None:
+        served = changes.served
+        for first in range(0, len(served), _SEEN_AT_ONCE):
+            if changes.number < self._number:
+                break
+            self._loads.saw(self._server, served[first : first + _SEEN_AT_ONCE], now)
+            if len(served) > _SEEN_AT_ONCE:
+                pause()
         if changes.number < self._number:
-            return  # a later question was answered first, and told of all this
-        self._loads.saw(self._server, changes.served, now)
+            return  # a later question was answered first, or meanwhile, and told of all this
         if changes.whole:
             self._whole_at = now
             self._hold(changes.served)

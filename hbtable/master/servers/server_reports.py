@@ -8,6 +8,7 @@ count towards how full they are.
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, final
 
@@ -87,7 +88,8 @@ class ReportCollector:
         self._known = {name: self._known.get(name) or KnownTablets(self._loads, name) for name in names}
 
         def question(name: str, known: KnownTablets) -> Callable[[], None]:
-            return lambda: known.ask(self._transport.tablet_admin(name), table_id, self._runtime.clock_seconds())
+            now, pause = self._runtime.clock_seconds, partial(self._runtime.sleep, 0)
+            return lambda: known.ask(self._transport.tablet_admin(name), table_id, now(), pause)
 
         jobs = [question(name, known) for name, known in self._known.items()]
         known = self._known  # another one may have begun by the time this ends

@@ -73,6 +73,26 @@ def test_sizes_are_asked_for_again_after_a_while() -> None:
     assert server.told == [1, 0, 1, 0]
 
 
+def test_thousands_of_changes_are_applied_in_parts_and_a_later_answer_wins() -> None:
+    tablets, known = ServedTablets(), KnownTablets()
+    server = Server(tablets)
+    pauses: list[int] = []
+
+    def pause() -> None:
+        pauses.append(len(known.tablet_ids))
+        if len(pauses) == 2:  # another question is answered meanwhile
+            tablets.clear()
+            put(tablets, 7)
+            known.ask(server, -1, 0.0)  # type: ignore[arg-type]
+
+    for number in range(5000):
+        put(tablets, number)
+    known.ask(server, -1, 0.0, pause)  # type: ignore[arg-type]
+    assert pauses[:2] == [0, 0]
+    assert known.tablet_ids == {7}
+    assert known.user_tablets == 1
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_a_master_that_hears_of_changes_knows_what_is_served(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers come late and in another order, too; the numbers that are kept run out."""
@@ -94,6 +114,7 @@ def test_a_master_that_hears_of_changes_knows_what_is_served(seed: int, monkeypa
                 tablets.clear()
         since = chance.choice((0, known._number, known._number))
         late.append(tablets.changes_since(since, {}))
+        assert [one.record.tablet_id for one in tablets.to_tell(since)] == [one.tablet_id for one in late[-1].served]
         chance.shuffle(late)
         for _ in range(chance.randint(0, len(late))):
             known._apply(late.pop(), float(step))
