@@ -8,11 +8,21 @@ import copy
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
+from hbtable.errors import (
+    AlreadyExists,
+    DataDamaged,
+    HbtableError,
+    InvalidRequest,
+    NotFound,
+    StaleLocation,
+    Unavailable,
+)
 from hbtable.model.mutation import RowMutation
 from hbtable.model.put_batch import rows_of
 from hbtable.model.values import shown
 
+_NOT_APPLIED: Final = (AlreadyExists, DataDamaged, InvalidRequest, NotFound, StaleLocation, Unavailable)
+"""These promise that nothing was applied. After any other error, of a log that failed say, it may have been."""
 _MOST_SHOWN: Final = 3
 """Parts of each kind that an error names by their rows."""
 
@@ -59,8 +69,8 @@ def _parts_of(error: HbtableError, mutations: Sequence[RowMutation]) -> Sequence
 def partly_written(failed: Sequence[Part], mutations: Sequence[RowMutation]) -> HbtableError:
     """The first error of these parts of `mutations`, of which the rest was written. It says so, if there is any."""
     first = failed[0].error
-    unknown = [part for part in failed if isinstance(part.error, OutcomeUnknown)]
-    refused = [part for part in failed if not isinstance(part.error, OutcomeUnknown)]
+    refused = [part for part in failed if isinstance(part.error, _NOT_APPLIED)]
+    unknown = [part for part in failed if not isinstance(part.error, _NOT_APPLIED)]
     every = set(rows_of(mutations))
     written = len(every.difference(*(part.rows for part in failed)))
     if not written:

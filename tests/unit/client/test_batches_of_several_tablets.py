@@ -3,7 +3,7 @@
 import pytest
 
 from hbtable.client.partly_written import Part, partly_written
-from hbtable.errors import DataDamaged, HbtableError, NoSuchFamily, OutcomeUnknown, Unavailable
+from hbtable.errors import DataDamaged, HbtableError, NoSuchFamily, OutcomeUnknown, Stalled, StorageFailed, Unavailable
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
@@ -82,14 +82,15 @@ def test_a_part_that_was_divided_again_is_named_by_its_own_rows() -> None:
     Machine(1).life(body)
 
 
-def test_what_may_have_been_written_is_counted_apart() -> None:
+@pytest.mark.parametrize("kind", [OutcomeUnknown, StorageFailed, Stalled])
+def test_what_may_have_been_written_is_counted_apart(kind: type[HbtableError]) -> None:
     batch = [put(b"%d" % number) for number in range(9)]
     parts = [
-        Part(OutcomeUnknown("no answer"), [b"1", b"2"]),
+        Part(kind("no answer"), [b"1", b"2"]),
         *(Part(Unavailable("away"), [b"%d" % number]) for number in (4, 5, 6, 7)),
     ]
     error = partly_written(parts, batch)
-    assert type(error) is OutcomeUnknown
+    assert type(error) is kind
     assert str(error) == (
         "no answer; of the 9 rows of the batch 3 were written, 4 were not (b'4', b'5', b'6' and 1 more), "
         "2 may have been (b'1' to b'2')"
