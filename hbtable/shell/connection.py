@@ -16,6 +16,7 @@ from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import FramedSocket, authenticated
 from hbtable.shell.encryption import encrypted
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
+from hbtable.thrift.wire import UNKNOWN_METHOD
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
@@ -105,7 +106,8 @@ class ShellConnection:
         except self._exceptions as error:
             raise server_error(error) from None
         except TApplicationException as error:
-            raise ServerError("", f"{method}: {error.message}") from None
+            unknown = service == "admin" and error.type == UNKNOWN_METHOD
+            raise ServerError("", self._no_hbtable(method) if unknown else f"{method}: {error.message}") from None
         except (TDecodeException, OverflowError, UnicodeError) as error:
             self.close()  # half of the request may be in the buffer
             raise OutOfRange(f"{method} cannot be told this: {error}") from None
@@ -117,6 +119,13 @@ class ShellConnection:
             timed_out = isinstance(error, TimeoutError)
             who = f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"
             raise BrokenOff(f"{who} broke off during {method}: {error}", timed_out) from None
+
+    def _no_hbtable(self, method: str) -> str:
+        place = f"{self.host}:{self.port}"
+        return (
+            f"{place} has no {method}: it is an HBase, or an hbtable of an earlier version. Tables of an HBase come "
+            f"here by `hbtable copy --from thrift://{place}`, and go there by `--to` (docs/manual/migration.md)"
+        )
 
     def _open(self) -> None:
         import thriftpy2

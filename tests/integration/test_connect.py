@@ -3,6 +3,7 @@
 import inspect
 import re
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +108,27 @@ def test_no_server() -> None:
         held.bind(("127.0.0.1", 0))
         with pytest.raises(hbtable.Unavailable, match=r"no server answers at 127\.0\.0\.1:\d+ .* hbtable start"):
             hbtable.connect("127.0.0.1", held.getsockname()[1])
+
+
+def test_a_server_that_is_no_hbtable_is_named_with_the_way_in() -> None:
+    """A real HBase answers hbtable's own calls with Thrift's UNKNOWN_METHOD."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
+
+        def answer() -> None:
+            accepted, _ = listening.accept()
+            with accepted:
+                call = accepted.recv(4096)
+                (length,) = struct.unpack(">i", call[4:8])
+                name_and_number = call[4 : 12 + length]
+                accepted.sendall(b"\x80\1\0\3" + name_and_number + b"\x0b\0\1\0\0\0\3no!\x08\0\2\0\0\0\1\0")
+
+        answered = threads.submit(answer)
+        port = listening.getsockname()[1]
+        database = hbtable.connect("127.0.0.1", port)
+        with pytest.raises(hbtable.InvalidRequest, match=rf":{port} has no adminNamespaces: it is an HBase"):
+            database.namespaces()
+        database.close()
+        answered.result()
 
 
 def test_a_connection_is_made_again_after_a_close_and_by_the_first_call(server: ServerProcess) -> None:
