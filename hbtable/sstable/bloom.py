@@ -81,16 +81,21 @@ class BloomFilter:
         self._bits = bits
 
     def may_hold(self, prefix: bytes) -> bool:
+        """Hot: small numbers, and no loop over the hashes that new filters have."""
+        bits, size = self._bits, self._size
         mixed = crc32(prefix) * _GOLDEN & _ALL
-        step = mixed & _LOW | 1
-        position = mixed >> 32
-        bits = self._bits
-        size = self._size
-        for _ in range(self._hashes):
-            if not bits[position % size]:
-                return False
-            position += step
-        return True
+        step = (mixed & _LOW | 1) % size
+        at = (mixed >> 32) % size
+        if self._hashes == HASHES:
+            found = (
+                bits[at]
+                and bits[at := (at + step) % size]
+                and bits[at := (at + step) % size]
+                and bits[at := (at + step) % size]
+                and bits[(at + step) % size]
+            )
+            return found == 1
+        return all(bits[(at + number * step) % size] for number in range(self._hashes))
 
 
 def decode_bloom(path: str, offset: int, raw: bytes) -> BloomFilter | None:

@@ -1,5 +1,9 @@
 """The Bloom filter: never a false no, rarely a false yes."""
 
+import random
+import struct
+import zlib
+
 import pytest
 
 from hbtable.errors import Corruption
@@ -34,6 +38,29 @@ def test_the_kind_is_kept() -> None:
 
 def test_no_filter_at_all() -> None:
     assert decode_bloom("p", 0, b"") is None
+
+
+@pytest.mark.parametrize("hashes", [1, 2, 4, 5, 6, 7, 64])
+@pytest.mark.parametrize("size", [65, 1000, 4099])
+def test_a_filter_is_asked_for_the_bits_that_the_format_names(hashes: int, size: int) -> None:
+    """By the formula of bloom.py's head, of filters with any number of hashes: the first ones had seven."""
+    chance = random.Random(1)
+    entries = [b"user%d\x00\x01" % number for number in range(200)]
+    held = {place for place in range(size) if chance.random() < 0.5 ** (1 / hashes)}  # half of the entries pass
+    raw = bytearray((size + 7) // 8)
+    for place in held:
+        raw[place >> 3] |= 1 << (place & 7)
+    found = decode_bloom("p", 0, struct.pack(">BBQ", ROW, hashes, size) + raw)
+    assert found is not None
+    answers = [found.may_hold(entry) for entry in entries]
+    assert answers == [set(positions(entry, hashes, size)) <= held for entry in entries]
+    assert True in answers
+    assert False in answers
+
+
+def positions(entry: bytes, hashes: int, size: int) -> list[int]:
+    mixed = zlib.crc32(entry) * 0x9E3779B97F4A7C15 % 2**64
+    return [(mixed // 2**32 + number * (mixed % 2**32 | 1)) % size for number in range(hashes)]
 
 
 @pytest.mark.parametrize("raw", [b"\x01", b"\x01\x07" + bytes(7), b"\x01\x07" + bytes(7) + b"\x09\x00"])
