@@ -22,11 +22,13 @@ def warn_of_access(tls: TlsOptions, auth: AuthOptions, users: AccountStore) -> N
     """*Switches.* InvalidConfiguration for a file of users that may not be used. A list in a lock service that cannot
     be asked just now, or one that is damaged, is told to whoever logs in."""
     try:
-        has_users = not auth.enabled or bool(users.read().by_name)
+        has_users = bool(users.read().by_name)
     except InvalidConfiguration:
-        raise
-    except HbtableError:
+        if auth.enabled:
+            raise
         has_users = True
+    except HbtableError:
+        has_users = auth.enabled
     for warning in warnings(tls, auth, has_users):
         log.warning("%s", warning)
 
@@ -61,6 +63,11 @@ def warnings(tls: TlsOptions, auth: AuthOptions, has_users: bool) -> Iterator[st
                     f"auth.{key} is set without auth.enabled = true: nobody is asked who he is, and whoever can "
                     "connect can do everything"
                 )
+        if has_users:
+            yield (
+                "there is a list of users, and auth.enabled = true is not set: nobody is asked who he is, and whoever "
+                "can connect can do everything, whatever was granted. Set it, or remove the users"
+            )
         return
     if not (auth.keytab or tls.client_ca):
         if not tls.certificate and not auth.plain_text:

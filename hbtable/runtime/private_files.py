@@ -3,7 +3,8 @@ them or put their own into their place.
 
 That is what sshd asks of authorized_keys (StrictModes): the file and every folder on the way to it are root's or the
 user's that runs hbtable, and nobody else may write there. Two things differ. Groups are trusted on the way, as that of
-the data folder is; and a sticky folder (/tmp) may be everybody's, because nobody renames another one's files there.
+the data folder is; and a sticky folder (/tmp) may be everybody's, because nobody renames another one's files there, as
+may one that is mounted read-only.
 
 Root may use everybody's, as it may open everybody's data folder, where nobody but root or a folder's owner can have put
 it: a container's root is given files of a user outside.
@@ -101,7 +102,7 @@ class _Way:
             )
 
     def _check_folder(self, path: str, status: os.stat_result, above: os.stat_result) -> None:
-        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX and not _is_read_only(path):
             raise InvalidConfiguration(
                 f"{self._what}, lies in a folder in which everybody may put another file into its place: {path} (mode "
                 f"{stat.S_IMODE(status.st_mode):04o}). chmod o-w it"
@@ -112,6 +113,11 @@ class _Way:
                 f"into its place: {path}. chown it, or name a file elsewhere"
             )
         self.trusted.add(status.st_uid)
+
+
+def _is_read_only(folder: str) -> bool:
+    """Whether it is mounted so, as a ConfigMap of Kubernetes is, whose folders are 0777."""
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def _parts(path: str) -> list[str]:

@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import os
 import pwd
+import stat
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ Value = str | int | float | bool | list[str]
 Defaults = Mapping[tuple[str, str], int | float]
 """By (section, key): where a kind of process has another default than the dataclass."""
 
+_HERE: Final = "hbtable.toml"
+"""In the current folder."""
 _NOT_SHOWN: Final = "(set, and not shown)"
 
 
@@ -84,12 +87,14 @@ class Configuration:
         bounds.contradictions(lambda section, key: getattr(self.options(section, self._sections[section]), key))
 
     def check_file(self) -> None:
-        """For servers: InvalidConfiguration where users are asked who they are, and others could have changed the file
-        that says which of them may do everything."""
-        asked = self._settings.get(("auth", "enabled"))
-        if self._file and asked is not None and str(asked.value).lower() == "true":
+        """For servers: InvalidConfiguration where others could have changed the file that says who may do everything.
+        Also one that has nobody asked who he is: they may have taken out the line that does. /dev/null is nobody's."""
+        if not self._file:
+            return
+        status = os.stat(self._file)
+        if not stat.S_ISCHR(status.st_mode):
             what = f"the configuration file {self._file}, which says who may do everything"
-            check_unchangeable(self._file, os.stat(self._file), what)
+            check_unchangeable(self._file, status, what)
 
     def effective(self) -> list[tuple[str, str, object, str]]:
         """(section, key, value, origin) of every key there is, in order; in a secret's place that there is one."""
@@ -115,7 +120,10 @@ def load(
     """Reads `path` (None: the usual places), then the environment, then `overrides` ("section.key=value"). Variables
     for the sections `elsewhere` are for other kinds of processes, and nothing is said about them."""
     settings: dict[tuple[str, str], Setting] = {}
-    chosen = path or environment.get("HBTABLE_CONFIG") or _usual_place(environment)
+    named = path or environment.get("HBTABLE_CONFIG")
+    chosen = named or _usual_place(environment)
+    if chosen == _HERE and not named:
+        _refuse_strangers()
     if chosen:
         settings.update(_from_file(sections, chosen))
     for name, text in sorted(environment.items()):
@@ -146,13 +154,24 @@ def is_secret(field: dataclasses.Field[object]) -> bool:
 
 def _usual_place(environment: Mapping[str, str]) -> str | None:
     folder = environment.get("XDG_CONFIG_HOME") or os.path.join(home_of(environment), ".config")
-    for candidate in ("hbtable.toml", os.path.join(folder, "hbtable", "hbtable.toml"), "/etc/hbtable/hbtable.toml"):
+    for candidate in (_HERE, os.path.join(folder, "hbtable", "hbtable.toml"), "/etc/hbtable/hbtable.toml"):
         try:
             if Path(candidate).is_file():
                 return candidate
         except PermissionError:  # HOME is somebody else's, as under sudo
             continue
     return None
+
+
+def _refuse_strangers() -> None:
+    """InvalidConfiguration for another user's file in the current folder, which may be one that everybody writes to.
+    In a container whose root is another user outside, root's files look like those of the owner of /."""
+    owner = os.stat(_HERE).st_uid
+    if owner not in (0, os.geteuid(), os.stat("/").st_uid):
+        raise InvalidConfiguration(
+            f"./{_HERE} belongs to another user (number {owner}), and nobody asked for it: name it by --config {_HERE} "
+            "(or HBTABLE_CONFIG) if it is meant, or start in another folder"
+        )
 
 
 def home_of(environment: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ CLIENTS = TlsOptions(certificate="c.pem", client_ca="ca.pem", required=True)
 NO_SUPERUSER = "nobody can do anything but those to whom something was granted before"
 NO_USERS = "nobody can log in before `hbtable user add`"
 NO_TLS = "auth.enabled is set without tls.certificate: nobody can log in"
+LEFT_OUT = "there is a list of users, and auth.enabled = true is not set"
 NOT_ENABLED = "is set without auth.enabled = true: nobody is asked who he is"
 
 
@@ -38,6 +39,8 @@ NOT_ENABLED = "is set without auth.enabled = true: nobody is asked who he is"
         (TlsOptions(), {"superusers": "ann"}, True, [NO_TLS]),
         (TlsOptions(), {"superusers": "ann", "plain_text": True}, True, []),
         (TLS, {"enabled": False}, False, []),
+        (TLS, {"enabled": False}, True, [LEFT_OUT]),
+        (TLS, {"enabled": False, "superusers": "ann"}, True, ["auth.superusers " + NOT_ENABLED, LEFT_OUT]),
         (TLS, {"enabled": False, "superusers": "ann"}, False, ["auth.superusers " + NOT_ENABLED]),
         (TLS, {"enabled": False, "proxies": "hue"}, False, ["auth.proxies " + NOT_ENABLED]),
     ],

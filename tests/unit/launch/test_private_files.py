@@ -1,7 +1,9 @@
 """Files that hold a secret, or say who comes in: each by every mode. Loose ones keep a server from starting."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -121,17 +123,33 @@ def test_a_file_of_users_that_is_a_link_or_a_folder_stops_a_start(tmp_path: Path
         use()
 
 
-def test_a_configuration_that_asks_nobody_may_be_anybodys(tmp_path: Path) -> None:
+def test_a_configuration_that_asks_nobody_could_have_lost_the_line_that_does(tmp_path: Path) -> None:
     path = tmp_path / "hbtable.toml"
     path.write_text("[thrift]\n")
     path.chmod(0o666)
-    load(CLUSTER_SECTIONS, str(path), {}).check_file()
-    for enabled in ("true", "True"):
-        asking = load(CLUSTER_SECTIONS, str(path), {}, [f"auth.enabled={enabled}"])
-        for one in (asking, asking.with_defaults({})):
+    for defines in ([], ["auth.enabled=true"], ["auth.enabled=True"], ["auth.enabled=false"]):
+        read = load(CLUSTER_SECTIONS, str(path), {}, defines)
+        for one in (read, read.with_defaults({})):
             with pytest.raises(InvalidConfiguration, match="may be changed by everybody"):
                 one.check_file()
-    load(CLUSTER_SECTIONS, str(path), {}, ["auth.enabled=false"]).check_file()
+    load(CLUSTER_SECTIONS, os.devnull, {}).check_file()
+    load(CLUSTER_SECTIONS, None, {"HOME": str(tmp_path)}).check_file()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
+def test_a_strangers_configuration_in_the_current_folder_is_not_read_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "hbtable.toml"
+    path.write_text("[auth]\nenabled = false\n")
+    os.chown(path, 4711, 4711)
+    with pytest.raises(InvalidConfiguration, match=r"\./hbtable\.toml belongs to another user \(number 4711\)"):
+        load(CLUSTER_SECTIONS, None, {"HOME": str(tmp_path)})
+    load(CLUSTER_SECTIONS, "hbtable.toml", {})
+    load(CLUSTER_SECTIONS, None, {"HBTABLE_CONFIG": "hbtable.toml"})
+    os.chown(path, 0, 0)
+    load(CLUSTER_SECTIONS, None, {"HOME": str(tmp_path)})
 
 
 def test_servers_refuse_a_file_that_a_command_which_serves_nobody_reads(
@@ -156,3 +174,18 @@ def test_servers_refuse_a_file_that_a_command_which_serves_nobody_reads(
 
 def test_an_empty_list_is_no_file(tmp_path: Path) -> None:
     assert AccountFile(str(tmp_path)).read() == Accounts()
+
+
+def test_a_folder_of_everybody_that_is_mounted_read_only_is_good_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Kubernetes mounts a ConfigMap."""
+    path, use = configuration(tmp_path)
+    tmp_path.chmod(0o777)
+    with pytest.raises(InvalidConfiguration, match="in which everybody may put another file"):
+        use()
+    monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=os.ST_RDONLY))
+    use()
+    path.chmod(0o666)
+    with pytest.raises(InvalidConfiguration, match="may be changed by everybody"):
+        use()
