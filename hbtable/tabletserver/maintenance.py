@@ -154,10 +154,11 @@ class Maintenance:
     @switches
     def look(self) -> list[Decision]:
         """Plans once, starts the work that has a place, and returns what it started. *Switches* among many tablets."""
-        for gone in [tablet_id for tablet_id in self._noted if tablet_id not in self._tablets]:
-            del self._noted[gone]
-        for gone in [tablet_id for tablet_id in self._resting if tablet_id not in self._tablets]:
-            del self._resting[gone]  # some are not noted any more
+        tablets = self._tablets
+        gone = [tablet_id for known in (self._noted, self._resting) for tablet_id in known if tablet_id not in tablets]
+        for tablet_id in in_slices(self._runtime, gone):  # and with it, maybe, all that a tablet is made of
+            self._noted.pop(tablet_id, None)
+            self._resting.pop(tablet_id, None)
         facts = []
         for tablet_id, tablet in in_slices(self._runtime, list(self._tablets.items())):
             if self._tablets.get(tablet_id) is tablet:
