@@ -26,6 +26,8 @@ db.share()
 """
 STAYS = "print('shared', flush=True)\nsys.stdin.read()\n"
 WITH_A_CHILD = """
+print("shared", flush=True)
+sys.stdin.readline()
 child = os.fork()
 if not child:
     time.sleep(3600)
@@ -122,16 +124,22 @@ def test_what_a_killed_owner_left_is_no_way_in_and_in_nobodys_way(tmp_path: Path
 
 def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with owner(folder, WITH_A_CHILD) as (process, child):
+    with owner(folder, WITH_A_CHILD) as (process, _), hbtable.connect(folder=folder) as before:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("fork\n")
+        process.stdin.flush()
+        child = int(process.stdout.readline())
         try:
-            before = hbtable.connect(folder=folder)
-            assert before.tables() == [b"t"]
+            after = hbtable.connect(folder=folder)
+            assert before.tables() == after.tables() == [b"t"]
             process.kill()
             process.wait()
-            with pytest.raises(hbtable.Unavailable, match="no process shares"):
-                before.tables()
+            for connected in (before, after):
+                with pytest.raises(hbtable.Unavailable, match="no process shares"):
+                    connected.tables()
         finally:
-            os.kill(int(child), signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
 
     def is_free() -> bool:  # the child had inherited the lock
         try:
