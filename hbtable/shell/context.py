@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.hbase.admin.structs import AdminTable
+from hbtable.model.visible import visible
 from hbtable.shell.answers.output import Output
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ArgumentError, ServerError, ShellError
@@ -84,7 +85,7 @@ def unknown_namespace(name: bytes) -> ShellError:
 
 
 def show_name(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")
+    return visible(name.decode("utf-8", "backslashreplace"))
 
 
 def row_of(value: Value, what: str = "a row key") -> bytes:

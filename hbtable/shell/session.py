@@ -9,6 +9,7 @@ Lines are gathered until they are a complete statement, so that a question may r
 from collections.abc import Callable, Iterator
 from typing import TextIO, final
 
+from hbtable.model.visible import visible
 from hbtable.shell.catalogue import Catalogue
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
@@ -116,13 +117,14 @@ def _unknown_options(name: str, arguments: list[Value]) -> str:
 def show_error(session: ShellSession, error: ShellError, stream: TextIO) -> None:
     message, place, more = str(error).partition(" (at byte ")
     message, reason = in_two(message)
-    stream.write(f"{plain_kind(error) if session.one_shot else error.kind}: {message}\n")
+    kind = plain_kind(error) if session.one_shot else error.kind
+    stream.write(f"{visible(f'{kind}: {message}', lines=True)}\n")
     if reason:
-        stream.write(f"  {reason}\n")
+        stream.write(f"  {visible(reason, lines=True)}\n")
     if place:  # in a filter's text, and what could stand there
-        stream.write(f"  at byte {more.replace(')', '', 1)}\n")
+        stream.write(f"  at byte {visible(more.replace(')', '', 1), lines=True)}\n")
     if error.column is not None:
         stream.write(f"  at column {error.column + 1}\n")
     hint = session.hint(error)
     if hint:
-        stream.write(f"  {hint}\n")
+        stream.write(f"  {visible(hint, lines=True)}\n")

@@ -54,6 +54,7 @@ def shadow(
     from time import perf_counter, sleep, time_ns
 
     from hbtable.launch.exposure import refuse_exposed_proxy
+    from hbtable.model.visible import visible
     from hbtable.shell.address import parse_address
     from hbtable.shell.shadow.shadowing import ShadowOptions, run_shadow
 
@@ -71,7 +72,7 @@ def shadow(
     options = ShadowOptions(*addresses, host, port, report, every, wait, timeout, clocks)
 
     def say(line: str) -> None:
-        click.echo(line, err=True)
+        click.echo(visible(line, lines=True), err=True)
 
     with shown():
         differs = run_shadow(options, perf_counter, sleep, lambda: time_ns() // 1_000_000, end.wait, say)

@@ -149,9 +149,7 @@ def copy(
     end = threading.Event()
     if follow:
         _end_at_a_signal(end)
-    around = Surroundings(
-        perf_counter, lambda: time_ns() // 1_000_000, end.wait, lambda line: click.echo(line, err=True)
-    )
+    around = Surroundings(perf_counter, lambda: time_ns() // 1_000_000, end.wait, _tell)
 
     def work() -> str:
         ends = parse_peer(source), parse_peer(target)
@@ -161,6 +159,13 @@ def copy(
         return run_copy(options, around)
 
     _show("", work)
+
+
+def _tell(line: str) -> None:
+    """Names and keys in it are whatever somebody wrote into a table: no terminal shall obey them."""
+    from hbtable.model.visible import visible
+
+    click.echo(visible(line, lines=True), err=True)
 
 
 def _names(tables: str | None) -> list[bytes] | None:
@@ -197,7 +202,7 @@ def _kind(form: str | None, file: Path) -> str:
 def _show(url: str, work: Callable[[], str]) -> None:
     """`url` as of shown()."""
     with shown(url):
-        click.echo(work(), err=True)
+        _tell(work())
 
 
 @contextmanager
@@ -211,11 +216,11 @@ def shown(url: str = "") -> Iterator[None]:
     try:
         yield
     except ShellError as error:
-        click.echo(f"{plain_kind(error)}: {error}", err=True)
+        _tell(f"{plain_kind(error)}: {error}")
         # An address that cannot be read is an error itself, and nobody is there to ask.
         asked = url and not isinstance(error, CannotConnect)
         if second := advice(error, ShellConnection(url), [], one_shot=True) if asked else error.advice:
-            click.echo(f"  {second}", err=True)
+            _tell(f"  {second}")
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
     except OSError as error:  # a folder that is not there, a full disk
         click.echo(f"hbtable: {error.filename or 'the file'}: {error.strerror}", err=True)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.model.visible import visible
 from hbtable.shell.answers import text
 from hbtable.shell.context import show_name
 
@@ -22,7 +23,7 @@ def table_line(table: AdminTable) -> str:
         value = attributes.pop(name, None)
         if value is not None:
             in_bytes = name in ("MAX_FILESIZE", "MEMSTORE_FLUSHSIZE") and value.isdigit()
-            parts.append(f"{name} => '{text.size(int(value)) if in_bytes else value}'")
+            parts.append(f"{name} => '{text.size(int(value)) if in_bytes else visible(value)}'")
     metadata = {**attributes, **_TRACKER}
     parts.append(f"METADATA => {_hash(metadata, sorted(metadata))}")
     return f"{show_name(table.name)}, {{TABLE_ATTRIBUTES => {{{', '.join(parts)}}}}}"
@@ -52,7 +53,7 @@ def family_line(family: AdminFamily) -> str:
         parts.append(("LOCALITY_GROUP", family.locality_group))
     if family.new_version_behavior:
         kept["NEW_VERSION_BEHAVIOR"] = "true"
-    shown = [f"{name} => '{value}'" for name, value in parts]
+    shown = [f"{name} => '{visible(value)}'" for name, value in parts]
     for group in ("METADATA", "CONFIGURATION"):
         inner = {name.partition("/")[2]: value for name, value in kept.items() if name.startswith(group + "/")}
         names = sorted(inner, key=_string_place)
@@ -65,7 +66,7 @@ def family_line(family: AdminFamily) -> str:
 
 
 def _hash(pairs: dict[str, str], names: list[str]) -> str:
-    return "{" + ", ".join(f"'{name}' => '{pairs[name]}'" for name in names) + "}"
+    return "{" + ", ".join(f"'{visible(name)}' => '{visible(pairs[name])}'" for name in names) + "}"
 
 
 def _places(held: int) -> int:

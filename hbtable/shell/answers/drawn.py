@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, TextIO, final
 
+from hbtable.model.visible import visible
 from hbtable.shell.answers.output import Record
 from hbtable.shell.answers.text import binary, timestamp
 from hbtable.shell.language.literals import Value, inspect
@@ -33,7 +34,7 @@ class TableOutput:
             if not self._rows and not self._widths:
                 self._titles = list(record)
             texts = [_text(name, record.get(name)) for name in self._titles]
-        self._rows.append(list(texts))
+        self._rows.append([visible(text) for text in texts])
         if len(self._rows) >= _ROWS_AT_ONCE:
             self._draw()
 
@@ -45,7 +46,7 @@ class TableOutput:
 
     def say(self, text: str) -> None:
         self._draw()
-        self._stream.write(f"{text}\n")
+        self._stream.write(f"{visible(text, lines=True)}\n")
 
     def note(self, text: str) -> None:
         self.say(text)

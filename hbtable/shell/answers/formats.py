@@ -1,13 +1,15 @@
 """Formats of answers: hbase (HBase's lines), table (drawn), json (one array a command), jsonl (one object a row), csv.
 
 For programs text lines, Took and => are left out. Bytes are text where they are UTF-8, else {"b64": "..."}; in CSV
-`b64:` in front says so, and a value that begins with `b64:` itself is written in it, too: nothing is lost.
+`b64:` in front says so, and a value that begins with `b64:` itself is written in it, too: nothing is lost. So is, on a
+terminal, one that the terminal would obey.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final, TextIO, final
 
+from hbtable.model.visible import has_unseen, visible, visible_in_json
 from hbtable.shell.answers.output import HBaseOutput, Output, Record
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
@@ -72,7 +74,7 @@ class JsonOutput:
 
     def row(self, texts: Sequence[str], record: Record | None = None) -> None:
         made = plain(dict(record)) if record is not None else list(texts)
-        text = self._encode(made)
+        text = visible_in_json(self._encode(made))
         if self._by_line:
             self._stream.write(text + "\n")
         else:
@@ -89,11 +91,11 @@ class JsonOutput:
         """For people: not for this reader."""
 
     def note(self, text: str) -> None:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{visible(text, lines=True)}\n")
 
     def value(self, value: Value) -> None:
         if not self._answered and value is not None and not hasattr(value, "inspect"):
-            self._stream.write(self._encode(plain(value)) + "\n")
+            self._stream.write(visible_in_json(self._encode(plain(value))) + "\n")
         self._answered = False
 
     def failed(self) -> None:
@@ -141,7 +143,8 @@ class CsvOutput:
         if not self._names:
             self._names = list(made)
             self._writer.writerow(self._names)
-        self._writer.writerow([_csv(made.get(name)) for name in self._names])
+        seen = self._stream.isatty()
+        self._writer.writerow([_csv(made.get(name), seen) for name in self._names])
 
     def end(self, count: int | None) -> None:
         """No footer. The next row begins a table of its own."""
@@ -151,7 +154,7 @@ class CsvOutput:
         """For people: not for this reader."""
 
     def note(self, text: str) -> None:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{visible(text, lines=True)}\n")
 
     def value(self, value: Value) -> None:
         """A single value where no rows were, under the title `value`."""
@@ -169,13 +172,14 @@ class CsvOutput:
         self._stream.flush()
 
 
-def _csv(value: object) -> str:
+def _csv(value: object, seen: bool) -> str:
+    """`seen`: by a terminal, which obeys some characters."""
     if isinstance(value, bytes):
         try:
             text = value.decode("utf-8")
         except UnicodeDecodeError:
             text = "b64:"
-        if not text.startswith("b64:"):
+        if not text.startswith("b64:") and not (seen and has_unseen(text)):
             return text
         import base64
 
@@ -183,5 +187,6 @@ def _csv(value: object) -> str:
     if isinstance(value, (dict, list, tuple, bool)):
         import json
 
-        return json.dumps(plain(value), ensure_ascii=False)  # true, not True
-    return "" if value is None else str(value)
+        return visible_in_json(json.dumps(plain(value), ensure_ascii=False))  # true, not True
+    text = "" if value is None else str(value)
+    return visible(text, lines=True) if seen else text

@@ -1,15 +1,17 @@
-"""The output of commands, in the format of HBase's shell, byte for byte when standard output is no terminal.
+r"""The output of commands, in the format of HBase's shell, byte for byte when standard output is no terminal.
 
     title    COLUMN  CELL          two columns: two blanks between; one: the word; more: a blank in front, single blanks
     row      ` key value`          a blank in front; a single column stands bare
     end      `3 row(s)`
-On a terminal two columns are padded and wrapped: the first takes a quarter of the width.
+On a terminal two columns are padded and wrapped: the first takes a quarter of the width. Whatever a terminal would obey
+is shown as \xHH, also where no terminal is: somebody may look at the file (model/visible.py).
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TextIO, final
 
+from hbtable.model.visible import visible
 from hbtable.shell.language.literals import Value, inspect
 
 Record = Mapping[str, object]
@@ -29,7 +31,9 @@ class Output(Protocol):
     def end(self, count: int | None) -> None:
         """`count` None: no footer."""
 
-    def say(self, text: str) -> None: ...
+    def say(self, text: str) -> None:
+        """Of several lines, perhaps. A name, a key or an attribute in it has gone through visible() or show_name()."""
+
     def note(self, text: str) -> None:
         """For people only, beside the answer."""
 
@@ -66,6 +70,7 @@ class HBaseOutput:
             self.say(" " + " ".join(titles))
 
     def row(self, texts: Sequence[str], record: Record | None = None) -> None:
+        texts = [visible(text) for text in texts]
         if len(texts) == 1:
             self._stream.write(f"{texts[0]}\n")
         elif len(texts) == 2 and self._width:
@@ -78,11 +83,11 @@ class HBaseOutput:
             self.say(f"{count} row(s)")
 
     def say(self, text: str) -> None:
-        self._stream.write(f"{text}\n")
+        self._stream.write(f"{visible(text, lines=True)}\n")
 
     def note(self, text: str) -> None:
         self.flush()
-        self._notes.write(f"{text}\n")
+        self._notes.write(f"{visible(text, lines=True)}\n")
 
     def value(self, value: Value) -> None:
         if value is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hbtable.model.visible import visible
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.origin import ANEW
 
@@ -71,7 +72,7 @@ def left_of(path: Path, left: dict[str, Any]) -> tuple[int, list[CopyPart]]:
 
 
 def _words(row: bytes) -> str:
-    return row.decode("utf-8", "backslashreplace")
+    return visible(row.decode("utf-8", "backslashreplace"))
 
 
 def _text(value: bytes) -> str:

@@ -31,6 +31,10 @@ class PagedStream:
             self._start()
         return len(text)
 
+    def isatty(self) -> bool:
+        """Whether it is shown to a person, as far as is known: a file or a command may be `target`."""
+        return self.target is None
+
     def flush(self) -> None:
         """Nothing: finish() is what ends an answer."""
 

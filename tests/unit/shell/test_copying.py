@@ -119,7 +119,7 @@ def test_a_part_comes_back_from_the_state_file() -> None:
     part = CopyPart(b"ns:t", b"\x00\xff", b"", b"\xfe", 5, 17, True)
     assert restored([part.saved()]) == [part]
     assert restored(None) == []
-    assert part.shown() == "ns:t [\x00\\xff, )"
+    assert part.shown() == "ns:t [\\x00\\xff, )"
 
 
 @pytest.mark.parametrize(

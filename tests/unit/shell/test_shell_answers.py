@@ -1,18 +1,25 @@
 """Formats of answers, and the texts of values, times and sizes."""
 
+import ast
+import base64
 import csv
 import io
 import json
 
 import pytest
 
+from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.model.visible import has_unseen, visible
 from hbtable.shell import filter_errors
 from hbtable.shell.address import parse_address
 from hbtable.shell.answers import text
-from hbtable.shell.answers.formats import make_output
+from hbtable.shell.answers.description import family_line, table_line
+from hbtable.shell.answers.formats import FORMATS, make_output
 from hbtable.shell.answers.output import HBaseOutput
 from hbtable.shell.arguments import columns
+from hbtable.shell.context import show_name
 from hbtable.shell.errors import ServerError
+from tests.architecture.product_trees import PRODUCT, product_tree
 
 
 def answer(name: str) -> str:
@@ -195,3 +202,98 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(rest: str) -> None
 def test_what_an_address_without_user_or_without_tls_does_not_have(query: str) -> None:
     with pytest.raises(ValueError, match="secret=FILE of USER@"):
         parse_address(f"thrift://h:5?{query}")
+
+
+# ---------------------------------------------------------------- whatever a terminal would obey
+
+OBEYED = [chr(code) for code in (*range(9), *range(10, 32), *range(127, 160), 0x200E, 0x2028, 0x202E, 0x2066)]
+HOSTILE = "a\x1b]0;root\x07\x1b[2J\r\nfake 9 row(s)\x9b31mb\u202e"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_that_a_terminal_obeys_comes_out_of_any_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for hostile in (HOSTILE, *OBEYED):
+        for width in (0, 80):
+            stream = Terminal()
+            out = make_output(name, stream, width)
+            out.begin(("ROW", "COLUMN+CELL"))
+            for texts in ((hostile, "x"), ("x", hostile)):
+                out.row(texts, {"row": hostile.encode(), "name": hostile, "deep": {"k": [hostile]}})
+            out.end(2)
+            out.row((hostile,))
+            out.say(f"about {visible(hostile)}")
+            out.note(hostile)
+            out.value(hostile.encode())
+            out.flush()
+            told = capsys.readouterr()
+            seen = stream.getvalue() + told.err
+            if "\n" not in hostile:
+                assert hostile not in seen, (hostile, seen)
+            assert not has_unseen(seen), seen
+            if name == "hbase":
+                assert not any(line.startswith("fake") for line in stream.getvalue().splitlines())
+
+
+def test_texts_that_no_terminal_obeys_stay_as_they_are() -> None:
+    for plain in ("", "a\tb", "é\u3000\u00a0€", "\ue000", "\\x1B"):
+        assert visible(plain) == plain
+    assert visible("a\x1b[1mb\u202e\n") == "a\\x1B[1mb\\xE2\\x80\\xAE\\x0A"
+    assert visible("a\n\x1bb\n", lines=True) == "a\n\\x1Bb\n"
+
+
+def test_formats_for_programs_lose_nothing_by_it() -> None:
+    rows = [{"row": HOSTILE.encode(), "value": "\x7f\x9b"}]
+    for stream, cut in ((io.StringIO(), 0), (Terminal(), 4)):
+        out = make_output("csv", stream)
+        out.row((), rows[0])
+        (row,) = csv.DictReader(io.StringIO(stream.getvalue(), newline=""))
+        assert (base64.b64decode(row["row"][4:]).decode() if cut else row["row"]) == HOSTILE
+        out = make_output("jsonl", stream := io.StringIO())
+        out.row((), rows[0])
+        assert json.loads(stream.getvalue()) == {"row": HOSTILE, "value": "\x7f\x9b"}
+
+
+def test_a_schema_and_regions_of_a_stranger() -> None:
+    family = AdminFamily(
+        name=b"f", max_versions=1, min_versions=0, ttl_seconds=2**31 - 1, bloom=HOSTILE, in_memory=False,
+        compression="NONE", block_cache=True, block_bytes=65536, attributes={HOSTILE: HOSTILE, "METADATA/x": HOSTILE},
+    )  # fmt: skip
+    table = AdminTable(name=b"t", attributes={HOSTILE: HOSTILE, "PRIORITY": HOSTILE}, split_bytes=0)
+    assert table_line(table).isprintable()
+    assert family_line(family).isprintable()
+    assert show_name(f"t,{HOSTILE},1.abc.".encode()).isprintable()
+
+
+def test_names_and_keys_are_shown_through_one_door() -> None:
+    """Bytes that become text for people: visible(...) around it, or one of those that are not shown so."""
+    found = set()
+    for path in sorted((PRODUCT / "shell").rglob("*.py")):
+        shown = [
+            id(argument)
+            for node in ast.walk(product_tree(path))
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "visible"
+            for argument in node.args
+        ]
+        found |= {
+            str(path.relative_to(PRODUCT / "shell"))
+            for node in ast.walk(product_tree(path))
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "decode" and id(node) not in shown
+            and [getattr(one, "value", "") for one in node.args[1:]] == ["backslashreplace"]
+        }  # fmt: skip
+    assert found == NOT_THROUGH_IT.keys()
+
+
+NOT_THROUGH_IT = {
+    "copying/copying.py": "a table's name, whose letters are checked",
+    "copying/target_tables.py": "a table's name",
+    "copying/copy_parts.py": "a table's name",
+    "language/literals.py": "Ruby's to_s of what was typed",
+    "shadow/repeating.py": "a table's name",
+    "shadow/tally.py": "a table's name, in JSON",
+    "transfer/origin.py": "a table's name",
+}

@@ -31,8 +31,10 @@ def get_slowlog_responses(context: Context, arguments: list[Value]) -> Value:
         requests: list[AdminSlowRequest] = _ask(context, server, "adminSlowRequests")
         for request in [one for one in requests if _is_wanted(one, options)][:most]:
             fields = _fields(request)
-            text = json.dumps(fields, indent=2, ensure_ascii=False)
-            context.out.row((text,), {"server": name_of(server), **fields})
+            if context.out.wants_records:
+                context.out.row((), {"server": name_of(server), **fields})
+            else:
+                context.out.say(json.dumps(fields, indent=2, ensure_ascii=False))
     return None
 
 
