@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.log_format import LineFormatter
 from hbtable.launch.log_lines import LogLines
 from hbtable.runtime.network.sockets import capacity_of, descriptors_for
 
@@ -69,9 +70,8 @@ def log_to_stderr() -> None:
         handler = LogLines(sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):
         handler = logging.NullHandler()
-    logging.basicConfig(
-        handlers=[handler], level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
+    handler.setFormatter(LineFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
 
 
 def say(text: str) -> None:

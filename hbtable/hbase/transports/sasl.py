@@ -21,6 +21,7 @@ from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.kerberos import Layer, ProtectedStream, by_kerberos
 from hbtable.hbase.transports.sasl_frames import SaslStream
 from hbtable.hbase.transports.sasl_messages import BAD, COMPLETE, OK, RESPONSE_BYTES, START, SaslMessages, SaslRefused
+from hbtable.model.visible import visible
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 
@@ -80,7 +81,7 @@ def _user(
         return verifier.acting_for(context.security.auth.user(proved.name), proved.acting_for), proved.layer
     if mechanism != _PLAIN:
         known = "PLAIN" if kerberos is None else "PLAIN and GSSAPI"
-        raise SaslRefused(f"this server knows the SASL mechanism {known}, and not {_shown(mechanism)}")
+        raise SaslRefused(f"this server knows the SASL mechanism {known}, and not {visible(_shown(mechanism))}")
     if not encrypted and not context.security.auth.plain_text:
         raise SaslRefused(_NEEDS_TLS)
     return _by_plain(messages, client, context, verifier), None

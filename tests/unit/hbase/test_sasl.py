@@ -158,6 +158,10 @@ def test_another_mechanism_is_refused_by_name(asking: Any, mechanism: bytes) -> 
     assert mechanism.decode("utf-8", "replace") in said
 
 
+def test_the_name_of_a_mechanism_is_no_line_of_its_own(asking: Any) -> None:
+    assert "and not P\\x0A2026 INJECTED1" in refused(asking, negotiation(mechanism=b"P\n2026 INJECTED1"))
+
+
 def test_over_plain_text_a_password_is_not_taken_unless_that_is_allowed(gateway: Any) -> None:
     assert "over TLS only (auth.plain_text)" in refused(asks(gateway, plain_text=False), negotiation())
 
