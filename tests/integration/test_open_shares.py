@@ -124,14 +124,14 @@ def test_what_a_killed_owner_left_is_no_way_in_and_in_nobodys_way(tmp_path: Path
 
 def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with owner(folder, WITH_A_CHILD) as (process, _), hbtable.connect(folder=folder) as before:
+    with owner(folder, WITH_A_CHILD) as (process, _), hbtable.connect(folder=folder, timeout=60_000) as before:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("fork\n")
         process.stdin.flush()
         child = int(process.stdout.readline())
         try:
-            after = hbtable.connect(folder=folder)
+            after = hbtable.connect(folder=folder, timeout=60_000)
             assert before.tables() == after.tables() == [b"t"]
             process.kill()
             process.wait()
