@@ -16,6 +16,7 @@ from hbtable.library.server_calls import Calls, ServerCalls
 from hbtable.library.server_table import ServerTable
 from hbtable.library.table import RegionDescription
 from hbtable.model.values import LARGEST_I64, shown
+from hbtable.runtime.threads.forkable_lock import ForkableLock
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.connection import ShellConnection
 
@@ -62,14 +63,14 @@ class ConnectedDatabase(Database):
         seconds = None if self.timeout is None else self.timeout / 1000
         connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds, folder)
         self._place = folder or f"at {self.host}:{self.port}"
-        home = ServerCalls(connection, threading.Lock())
+        home = ServerCalls(connection, ForkableLock(threading.Lock))
         self._server: Calls = home
         if flag("'route'", route):
 
             def beside(owner: Address) -> ServerCalls:
-                return ServerCalls(connection.beside(*owner), threading.Lock())
+                return ServerCalls(connection.beside(*owner), ForkableLock(threading.Lock))
 
-            self._server = RoutedCalls(home, (self.host, self.port), beside, threading.Lock())
+            self._server = RoutedCalls(home, (self.host, self.port), beside, ForkableLock(threading.Lock))
         self._admin = ServerAdmin(self._server)
 
     def open(self) -> None:

@@ -172,6 +172,26 @@ def test_a_connection_from_before_a_fork_is_another_one_in_the_child(tmp_path: P
         assert len(list(database.table("t").scan())) == 5
 
 
+def test_a_child_that_is_forked_in_the_middle_of_a_call_has_calls_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    program = (
+        "import os, signal, hbtable\n"
+        f"db = hbtable.connect(folder={str(folder)!r})\ntable = db.table('t')\n"
+        "with db._server._lock:  # as another thread has it during its call\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        signal.alarm(30)  # ends a child that waits for a thread it does not have\n"
+        "        table.put('r', {'f:n': 'x'})\n"
+        "        os._exit(0)\n"
+        "print(os.waitpid(child, 0)[1], table.row('r'))\n"
+    )
+    with hbtable.open(folder, durability="os") as database:
+        database.create_table("t", ["f"])
+        database.share()
+        done = run_python(program, str(tmp_path))
+        assert done.stdout == "0 {b'f:n': b'x'}\n", done.stdout + done.stderr
+
+
 def test_nobody_is_answered_once_the_folder_is_lost(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with hbtable.open(folder, durability="os") as database:
