@@ -5,7 +5,7 @@ To send all of a batch once more does no harm to puts and deletes.
 """
 
 import copy
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hbtable.errors import (
@@ -20,6 +20,8 @@ from hbtable.errors import (
 from hbtable.model.mutation import RowMutation
 from hbtable.model.put_batch import rows_of
 from hbtable.model.values import shown
+from hbtable.runtime.slices import with_pauses
+from hbtable.switches import switches
 
 _NOT_APPLIED: Final = (AlreadyExists, DataDamaged, InvalidRequest, NotFound, StaleLocation, Unavailable)
 """These promise that nothing was applied. After any other error, of a log that failed say, it may have been."""
@@ -42,46 +44,73 @@ class _Told(NamedTuple):
     parts: Sequence[Part]
 
 
+@switches
 def raise_failed(
-    outcomes: Sequence[HbtableError | None], groups: Sequence[Sequence[RowMutation]], mutations: Sequence[RowMutation]
+    outcomes: Sequence[HbtableError | None],
+    groups: Sequence[Sequence[RowMutation]],
+    mutations: Sequence[RowMutation],
+    pause: Callable[[], object],
 ) -> None:
     """Raises an error when one of these groups of `mutations` was not written."""
     ended = zip(outcomes, groups, strict=True)
-    failed = [part for outcome, group in ended if outcome is not None for part in _parts_of(outcome, group)]
+    failed = [part for outcome, group in ended if outcome is not None for part in _parts_of(outcome, group, pause)]
     if failed:
-        raise partly_written(failed, mutations)
+        raise partly_written(failed, mutations, pause)
 
 
-def ended_early(error: HbtableError, mutations: Sequence[RowMutation], first: int, stop: int) -> HbtableError:
-    """The error of `mutations` when those from `first` to `stop` ended with `error`, and later ones were not sent."""
-    parts = [*_parts_of(error, mutations[first:stop])]
+@switches
+def ended_early(
+    error: HbtableError, mutations: Sequence[RowMutation], first: int, stop: int, pause: Callable[[], object]
+) -> HbtableError:
+    """The error of `mutations` when those from `first` to `stop` ended with `error`, and later ones were not sent.
+    There may be a million: *switches* by `pause`."""
+    parts = [*_parts_of(error, mutations[first:stop], pause)]
     if stop < len(mutations):
-        parts.append(Part(Unavailable("not sent"), set(rows_of(mutations[stop:]))))
-    return partly_written(parts, mutations)
+        parts.append(Part(Unavailable("not sent"), _rows_of(mutations[stop:], pause)))
+    early = _rows_of(mutations[:first], pause)
+    failed = (row for part in parts for row in part.rows)
+    again = len({row for row in with_pauses(failed, pause) if row in early})
+    ended = partly_written(parts, mutations, pause, again)
+    vars(ended).pop("told", None)  # nobody adds to it, and it would keep every row as long as somebody keeps the error
+    return ended
 
 
-def _parts_of(error: HbtableError, mutations: Sequence[RowMutation]) -> Sequence[Part]:
+@switches
+def _parts_of(error: HbtableError, mutations: Sequence[RowMutation], pause: Callable[[], object]) -> Sequence[Part]:
     """The parts that were not written of these mutations, whose writing ended with `error`."""
     told = _told(error)
-    return told.parts if told else [Part(error, set(rows_of(mutations)))]
+    return told.parts if told else [Part(error, _rows_of(mutations, pause))]
 
 
-def partly_written(failed: Sequence[Part], mutations: Sequence[RowMutation]) -> HbtableError:
-    """The first error of these parts of `mutations`, of which the rest was written. It says so, if there is any."""
+@switches
+def _rows_of(mutations: Sequence[RowMutation], pause: Callable[[], object]) -> set[bytes]:
+    """Without what is no row: a later part of a batch may hold some, that nobody looked at yet."""
+    return {row for row in with_pauses(rows_of(mutations), pause) if type(row) is bytes}
+
+
+@switches
+def partly_written(
+    failed: Sequence[Part], mutations: Sequence[RowMutation], pause: Callable[[], object], again: int = 0
+) -> HbtableError:
+    """The first error of these parts of `mutations`, of which the rest was written. It says so, if there is any.
+    `again`: of so many rows of these parts other changes were written before."""
     first = failed[0].error
-    refused = [part for part in failed if isinstance(part.error, _NOT_APPLIED)]
-    unknown = [part for part in failed if not isinstance(part.error, _NOT_APPLIED)]
-    every = set(rows_of(mutations))
-    written = len(every.difference(*(part.rows for part in failed)))
-    if not written:
+    refused = [part for part in failed if part.rows and isinstance(part.error, _NOT_APPLIED)]
+    unknown = [part for part in failed if part.rows and not isinstance(part.error, _NOT_APPLIED)]
+    every = _rows_of(mutations, pause)
+    unwritten = set(with_pauses((row for part in failed for row in part.rows), pause))
+    written = len(every) - sum(row in every for row in with_pauses(unwritten, pause))
+    if not written and not again:
         return first
     told = _told(first)
     said = told.said if told else str(first)
     counts = [f"{written} were written"]
     if refused:
-        counts.append(f"{_number(refused)} were not ({_rows(refused)})")
+        counts.append(f"{_number(refused, pause)} were not ({_rows(refused, pause)})")
     if unknown:
-        counts.append(f"{_number(unknown)} may have been ({_rows(unknown)})")
+        counts.append(f"{_number(unknown, pause)} may have been ({_rows(unknown, pause)})")
+    if again:
+        counts.append(f"and earlier changes of {again} of these were written")
     error = copy.copy(first)
     error.args = (f"{said}; of the {len(every)} rows of the batch {', '.join(counts)}",)
     vars(error)["told"] = _Told(said, failed)
@@ -93,13 +122,15 @@ def _told(error: HbtableError) -> _Told | None:
     return told if isinstance(told, _Told) else None
 
 
-def _number(parts: Iterable[Part]) -> int:
-    return len(set().union(*(part.rows for part in parts)))
+@switches
+def _number(parts: Iterable[Part], pause: Callable[[], object]) -> int:
+    return len(set(with_pauses((row for part in parts for row in part.rows), pause)))
 
 
-def _rows(parts: Sequence[Part]) -> str:
+@switches
+def _rows(parts: Sequence[Part], pause: Callable[[], object]) -> str:
     """Of each part the first and the last row."""
-    ranges = sorted((min(part.rows), max(part.rows)) for part in parts)
+    ranges = sorted((min(with_pauses(part.rows, pause)), max(with_pauses(part.rows, pause))) for part in parts)
     texts = [shown(first) if first == last else f"{shown(first)} to {shown(last)}" for first, last in ranges]
     more = f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else ""
     return f"{', '.join(texts[:_MOST_SHOWN])}{more}"

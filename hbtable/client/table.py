@@ -127,7 +127,7 @@ class Table:
         # A tablet that splits meanwhile divides its group again, inside the call for that group.
         jobs = [partial(self.mutate, group) for group in groups]
         outcomes = run_all(self._runtime, self._options.parallel_calls, jobs, "mutate")
-        raise_failed(outcomes, groups, mutations)
+        raise_failed(outcomes, groups, mutations, partial(self._runtime.sleep, 0))
         return None
 
     @switches
@@ -140,7 +140,10 @@ class Table:
             except LockLost:
                 raise
             except HbtableError as error:
-                raise ended_early(error, mutations, first, stop) from error
+                ended = ended_early(error, mutations, first, stop, partial(self._runtime.sleep, 0))
+                if ended is error:
+                    raise
+                raise ended from error
             self._runtime.sleep(0)
 
     @switches

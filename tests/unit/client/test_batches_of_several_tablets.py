@@ -2,8 +2,17 @@
 
 import pytest
 
-from hbtable.client.partly_written import Part, partly_written
-from hbtable.errors import DataDamaged, HbtableError, NoSuchFamily, OutcomeUnknown, Stalled, StorageFailed, Unavailable
+from hbtable.client.partly_written import Part, ended_early, partly_written
+from hbtable.errors import (
+    DataDamaged,
+    HbtableError,
+    InvalidRequest,
+    NoSuchFamily,
+    OutcomeUnknown,
+    Stalled,
+    StorageFailed,
+    Unavailable,
+)
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
@@ -66,6 +75,53 @@ def test_of_a_long_batch_what_follows_an_error_is_not_sent() -> None:
     Machine(1).life(body)
 
 
+def test_a_long_batch_of_one_row_says_that_earlier_changes_were_written() -> None:
+    refused = InvalidRequest("refused")
+    error = ended_early(refused, [put(b"a")] * 1500, 1000, 2000, lambda: None)
+    assert str(error) == (
+        "refused; of the 1 rows of the batch 0 were written, 1 were not (b'a'), "
+        "and earlier changes of 1 of these were written"
+    )
+
+
+def test_nothing_was_written_of_a_long_batch_whose_first_part_is_refused() -> None:
+    """The error is that of the part, and not its own cause: who walks the causes would not come to an end."""
+
+    def body(cluster: EmbeddedCluster) -> None:
+        made(cluster, [])
+        batch = [put(b"%04d" % number, b"x") for number in range(2500)]
+        with pytest.raises(NoSuchFamily) as caught:
+            cluster.client.table(b"t").mutate(batch)
+        assert caught.value.__cause__ is not caught.value
+        assert "of the batch" not in str(caught.value)
+
+    Machine(1).life(body)
+
+
+def test_what_is_no_row_is_refused_as_such_behind_a_thousand_rows() -> None:
+    def body(cluster: EmbeddedCluster) -> None:
+        made(cluster, [])
+        batch: list[RowMutation] = [put(b"%04d" % number) for number in range(1500)]
+        batch += [put(bytearray(b"a")), put("text")]  # type: ignore[arg-type]
+        for length, said in (
+            (1500, "1000 were written, 500 were not"),
+            (1000, "has to be bytes; of the 1000 rows of the batch 1000 were written"),
+        ):
+            with pytest.raises(InvalidRequest) as caught:
+                cluster.client.table(b"t").mutate(batch[:length] + batch[1500:])
+            assert said in str(caught.value)
+
+    Machine(1).life(body)
+
+
+def test_a_million_rows_are_counted_in_parts_and_not_kept() -> None:
+    batch = [put(b"%05d" % number) for number in range(20_000)]
+    pauses: list[None] = []
+    error = ended_early(InvalidRequest("refused"), batch, 1000, 2000, lambda: pauses.append(None))
+    assert len(pauses) > 20_000 // 512
+    assert not [value for value in vars(error).values() if isinstance(value, tuple)]
+
+
 def test_a_part_that_was_divided_again_is_named_by_its_own_rows() -> None:
     """Some of a thousand rows lie in another tablet than the rest."""
 
@@ -89,7 +145,7 @@ def test_what_may_have_been_written_is_counted_apart(kind: type[HbtableError]) -
         Part(kind("no answer"), [b"1", b"2"]),
         *(Part(Unavailable("away"), [b"%d" % number]) for number in (4, 5, 6, 7)),
     ]
-    error = partly_written(parts, batch)
+    error = partly_written(parts, batch, lambda: None)
     assert type(error) is kind
     assert str(error) == (
         "no answer; of the 9 rows of the batch 3 were written, 4 were not (b'4', b'5', b'6' and 1 more), "
@@ -99,7 +155,7 @@ def test_what_may_have_been_written_is_counted_apart(kind: type[HbtableError]) -
 
 @pytest.mark.parametrize("kind", [Unavailable("away"), DataDamaged("a", 1, "bad", b"a", b"b")])
 def test_the_error_stays_what_it_was(kind: HbtableError) -> None:
-    error = partly_written([Part(kind, [b"a"])], [put(b"a"), put(b"b")])
+    error = partly_written([Part(kind, [b"a"])], [put(b"a"), put(b"b")], lambda: None)
     assert type(error) is type(kind)
     assert vars(error).items() >= vars(kind).items()
     assert str(error) == f"{kind}; of the 2 rows of the batch 1 were written, 1 were not (b'a')"
