@@ -83,6 +83,7 @@ class Batch:
             self._by_row = by_row | self._by_row
             self._count += count
             raise
+        self._known_to_be_unsent = False
 
     @switches
     def _add(self, row: Key, operations: list[Operation], wal: bool | None) -> None:

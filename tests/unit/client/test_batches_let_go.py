@@ -59,6 +59,25 @@ def test_nothing_is_said_where_nothing_is_lost_or_an_error_said_it() -> None:
     assert [one for one in found if issubclass(one.category, ResourceWarning)] == []
 
 
+def test_it_is_said_of_what_came_after_an_error_that_is_over() -> None:
+    away = [False, True]
+
+    def mutate(mutations: Sequence[RowMutation]) -> None:
+        if away.pop():
+            raise Unavailable("away")
+
+    batch = Batch(mutate, lambda: [b"f"], None, None, False, True)
+    batch.put(b"a", {b"f:q": b"1"})
+    with pytest.raises(Unavailable):
+        batch.send()
+    batch.send()
+    batch.put(b"b", {b"f:q": b"1"})
+    held = [batch]
+    del batch
+    with pytest.warns(ResourceWarning, match="a batch of 1 rows was not sent"):
+        held.clear()
+
+
 def test_one_that_could_not_be_made_says_nothing_more() -> None:
     with pytest.raises(TypeError):
         Batch(lambda mutations: None, list, None, 5, True, True)
