@@ -40,7 +40,7 @@ class SharedSlice:
 
     @switches
     def pause(self) -> None:
-        """*Switches* when they have used it up; whoever goes on first begins the next one."""
+        """*Switches* when they have used it up. Each that goes on begins the next one anew."""
         if self._runtime.clock_seconds() >= self._until:
             self._runtime.sleep(0)
             self._until = self._runtime.clock_seconds() + _SHARED_SECONDS
