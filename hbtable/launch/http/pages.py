@@ -1,8 +1,9 @@
 """The optional HTTP port: /metrics for Prometheus, /livez and /readyz for supervisors, /slow for people.
 
 /livez answers while the process can run at all; /readyz says whether clients should be sent here, and turns 503 as soon
-as draining starts, before the port closes, so that a load balancer leaves in time. It also names damaged files, which
-are no reason to leave. Where users are asked who they are, the others are for them (page_access.py).
+as draining starts, before the port closes, so that a load balancer leaves in time. It also names damaged files, and
+says that the audit cannot be written, which are no reasons to leave. Where users are asked who they are, the others are
+for them (page_access.py).
 """
 
 import json
@@ -82,15 +83,21 @@ class HttpPages:
 
     def _readyz(self, _: Environment) -> tuple[str, str, bytes]:
         """Messages about damage name tables and rows: not for everybody."""
-        return _verdict(self._not_ready(), self._damage() if self._access is None else [])
+        return _verdict(self._not_ready(), self._damage() if self._access is None else [], self._warnings())
+
+    def _warnings(self) -> list[str]:
+        audit = self._access.audit if self._access is not None else None
+        return ["the audit cannot be written"] if audit is not None and audit.problem() else []
 
     def _slow(self, _: Environment) -> tuple[str, str, bytes]:
         return "200 OK", _JSON, json.dumps(self._slow_requests(), indent=1).encode() + b"\n"
 
 
-def _verdict(reasons: list[str], damage: Sequence[str] = ()) -> tuple[str, str, bytes]:
+def _verdict(reasons: list[str], damage: Sequence[str] = (), warnings: Sequence[str] = ()) -> tuple[str, str, bytes]:
     status = "503 Service Unavailable" if reasons else "200 OK"
     said: dict[str, object] = {"ok": not reasons, "reasons": reasons}
     if damage:
         said["damage"] = damage  # no reason to send clients elsewhere: all that is sound is served here
+    if warnings:
+        said["warnings"] = warnings  # nor this: a disk that all share would take every server out of a balancer
     return status, _JSON, json.dumps(said).encode() + b"\n"

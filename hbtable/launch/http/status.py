@@ -8,7 +8,6 @@ from functools import partial
 from typing import final
 
 from hbtable import __version__
-from hbtable.hbase.audit import AuditTrail
 from hbtable.launch.cycle_collector import CycleCollector
 from hbtable.launch.http.metrics_export import MetricsPage
 from hbtable.launch.http.page_access import PageAccess
@@ -51,7 +50,6 @@ class ProcessStatus:
         self._hub_lag = HubLag(runtime, registry)
         self._hub_turns = HubTurns(registry)
         self._cycle_collector = CycleCollector(runtime)
-        self._audit: AuditTrail | None = None
         self._draining = False
         self._listener: HttpListener | None = None
 
@@ -80,7 +78,7 @@ class ProcessStatus:
         self._hub_turns.start()
         self._cycle_collector.start()
         if access is not None and access.audit is not None:
-            self._audit = audit = access.audit
+            audit = access.audit
             self._registry.gauge(
                 "hbtable_audit_lines_lost", "Lines of the audit that could not be written.", lambda: float(audit.lost())
             )
@@ -99,8 +97,7 @@ class ProcessStatus:
             reasons.append("the lock service cannot be reached")
         jump = self._clock()
         clock = [jump] if jump else []
-        unaudited = [] if self._audit is None or not self._audit.problem() else ["the audit cannot be written"]
-        return [*reasons, *clock, *unaudited, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
+        return [*reasons, *clock, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
         """/readyz says from now on that the process is not ready."""

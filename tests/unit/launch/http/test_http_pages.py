@@ -4,7 +4,12 @@ import json
 
 import pytest
 
+from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountFile
+from hbtable.access.verification import Verifier
+from hbtable.hbase.audit import AuditTrail
 from hbtable.launch.http.metrics_export import MetricsPage, render
+from hbtable.launch.http.page_access import PageAccess
 from hbtable.launch.http.pages import HttpPages
 from hbtable.metrics.registry import Registry
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -45,6 +50,20 @@ def test_damage_is_shown_and_sends_nobody_away() -> None:
     status, body = ask(page, "/readyz")
     assert status == "200 OK"
     assert json.loads(body) == {"ok": True, "reasons": [], "damage": ["a file is damaged"]}
+
+
+def test_an_audit_that_cannot_be_written_is_shown_and_sends_nobody_away() -> None:
+    """A disk that all servers share would take each of them out of a balancer."""
+    problem = ["No space left on device"]
+    audit = AuditTrail(lambda line: None, lambda: 0, lambda: problem[0])
+    verifier = Verifier(SimulatedRuntime(seed=1), AccountFile("none"), AuthOptions(enabled=True))
+    access = PageAccess(verifier, lambda _: False, lambda *_: False, False, lambda *_: None, audit)
+    page = HttpPages(bytes, list, lambda: 0.0, list, access=access)
+    status, body = ask(page, "/readyz")
+    assert status == "200 OK"
+    assert json.loads(body) == {"ok": True, "reasons": [], "warnings": ["the audit cannot be written"]}
+    problem[0] = ""
+    assert json.loads(ask(page, "/readyz")[1]) == {"ok": True, "reasons": []}
 
 
 def test_livez_fails_when_the_hub_is_stuck() -> None:
