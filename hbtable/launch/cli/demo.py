@@ -1,6 +1,7 @@
 """`hbtable demo`: a server over a temporary folder, with the Webtable in it and words about what to try."""
 
 import tempfile
+from collections.abc import Iterable
 from typing import Final
 
 from hbtable.launch.cli.webtable import HOST, cells
@@ -10,6 +11,8 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.switches import switches
 
 TABLE: Final = b"webtable"
+
+Cells = Iterable[tuple[bytes, dict[bytes, bytes]]]
 
 TRY: Final = """\
 {pages} pages and {links} links of the Python library are in table webtable ({seconds:.1f} s).
@@ -32,9 +35,10 @@ def run_demo(port: int, stop: bool) -> int:
     """Serves the Webtable until a signal; with `stop` only loads it. The exit code."""
     with tempfile.TemporaryDirectory(prefix="hbtable-demo-") as folder:
         configuration = read_configuration(None, {}, ("log.durability=os",))
+        webtable = list(cells())  # before there is a server, which a second of work in one piece would hold up
 
         def ready(server: SingleServer) -> None:
-            print(load(server), flush=True)  # noqa: T201 -- the demo's whole point
+            print(load(server, webtable), flush=True)  # noqa: T201 -- the demo's whole point
             if stop:
                 server.ask_to_stop()
 
@@ -42,7 +46,7 @@ def run_demo(port: int, stop: bool) -> int:
 
 
 @switches
-def load(server: SingleServer) -> str:
+def load(server: SingleServer, webtable: Cells) -> str:
     """Makes and fills the table; the text to show."""
     client = server.cluster.client
     families = (
@@ -54,7 +58,7 @@ def load(server: SingleServer) -> str:
     client.admin.create_table(TableSchema(TABLE, {family.name: family for family in families}))
     pages = links = 0
     with client.rows(TABLE).batch(batch_size=100) as batch:
-        for row, columns in cells():
+        for row, columns in webtable:
             batch.put(row, columns)
             if b"contents:" in columns:
                 pages += 1
