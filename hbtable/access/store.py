@@ -57,7 +57,7 @@ class AccountFile:
         """A small file, and only when it has changed. Does not switch."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # no list, or no folder for one
             return Accounts()
         except OSError as error:
             raise self._unreadable(error) from error

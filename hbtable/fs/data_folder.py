@@ -25,7 +25,7 @@ from typing import Final, final
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed
 from hbtable.fs import disk, folder_socket
 from hbtable.fs.entry_kinds import of_wrong_kind
-from hbtable.fs.folder_format import check_format, format_damage, read_format
+from hbtable.fs.folder_format import check_format, format_damage, has_data, read_format
 from hbtable.fs.folder_identity import check_same, id_at, id_of, lost
 from hbtable.fs.folder_rights import UNUSED, close_to_others
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
@@ -295,6 +295,10 @@ def _make(root: str) -> None:
 def _check_ours(root: str) -> None:
     entries = os.listdir(root)
     if "FORMAT" not in entries and not _MEANS_EMPTY.issuperset(entries):
+        if has_data(root):
+            raise InvalidConfiguration(
+                f"{root} holds data and has no file FORMAT: restore it, or run hbtable repair {root}"
+            )
         raise InvalidConfiguration(
             f"{root} is not empty and no hbtable data folder (it has no file FORMAT): choose another one"
         )

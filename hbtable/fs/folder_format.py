@@ -36,8 +36,7 @@ def format_damage(root: str) -> str:
     no store. UnsupportedFormat is left to DataFolder.open."""
     path = f"{root}/FORMAT"
     if not os.path.isfile(path):
-        has_data = any(os.path.isdir(f"{root}/{name}") for name in ("lockservice", "sstables", "logs"))
-        return f"{path} is not there, and the folder holds data" if has_data else ""
+        return f"{path} is not there, and the folder holds data" if has_data(root) else ""
     try:
         check_format(root)
     except Corruption as error:
@@ -45,6 +44,11 @@ def format_damage(root: str) -> str:
     except UnsupportedFormat:
         pass
     return ""
+
+
+def has_data(root: str) -> bool:
+    """Whether there is a store in the folder, with a FORMAT or without."""
+    return any(os.path.isdir(f"{root}/{name}") for name in ("lockservice", "sstables", "logs"))
 
 
 def restore_format(root: str) -> None:

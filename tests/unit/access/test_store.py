@@ -32,6 +32,13 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
         session.close()
 
 
+@pytest.mark.parametrize("folder", ["file", "file/below", "none"])
+def test_where_there_is_no_folder_there_is_no_list(tmp_path: Path, folder: str) -> None:
+    """A start on a file by mistake warned of a list of users that nobody is asked for."""
+    (tmp_path / "file").write_text("")
+    assert AccountFile(str(tmp_path / folder)).read() == Accounts()
+
+
 def test_a_change_is_seen_by_whoever_has_it_open(open_store: Callable[[], AccountStore]) -> None:
     one, other = open_store(), open_store()
     assert other.read() == Accounts()

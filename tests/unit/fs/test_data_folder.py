@@ -105,6 +105,12 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_a_folder_that_lost_its_format_file_is_for_a_repair(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with pytest.raises(InvalidConfiguration, match="no file FORMAT: restore it, or run hbtable repair"):
+        DataFolder.open(str(tmp_path))
+
+
 def test_a_start_that_crashed_early_does_not_lock_the_user_out(tmp_path: Path) -> None:
     (tmp_path / "LOCK").write_text("")
     (tmp_path / "unfinished").mkdir()
