@@ -121,6 +121,17 @@ def _path(folder: object) -> str:
     return os.path.abspath(path)
 
 
+def _check_host(host: object) -> None:
+    """Commands take HOST:PORT and thrift:// in one, so a program may try it here."""
+    if not isinstance(host, str):
+        raise WrongType(f"the host {shown(host)} has to be text")
+    if "/" in host or host.count(":") == 1:
+        raise WrongValue(
+            f"the host {shown(host)} has to be a name or an address alone: the port is the next argument, and tls=True "
+            "asks for TLS"
+        )
+
+
 def connect_database(
     host: str | None,
     port: int | None,
@@ -138,8 +149,8 @@ def connect_database(
         if given not in _CHOICES[name]:
             raise WrongValue(f"{name!r} must be one of {', '.join(_CHOICES[name])}, not {shown(given)}")
     flag("'autoconnect'", autoconnect)
-    if host is not None and not isinstance(host, str):
-        raise WrongType(f"the host {shown(host)} has to be text")
+    if host is not None:
+        _check_host(host)
     if folder is not None and ((host, port) != (_DEFAULT_HOST, _DEFAULT_PORT) or route or any(security.values())):
         others = "host, port, tls, ca, certificate, user, secret, plain_text and route"
         raise WrongValue(f"folder= stands alone: without {others}")

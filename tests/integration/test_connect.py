@@ -45,6 +45,8 @@ def test_it_takes_happybases_arguments() -> None:
         ({"table_prefix": 5}, TypeError),
         ({"table_prefix_separator": 5}, TypeError),
         ({"host": 5}, TypeError),
+        ({"host": "127.0.0.1:9090"}, ValueError),
+        ({"host": "thrift://127.0.0.1"}, ValueError),
         ({"port": 0x10000}, ValueError),
         ({"port": "9090"}, TypeError),
         ({"timeout": 0}, ValueError),
