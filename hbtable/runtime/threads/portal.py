@@ -180,7 +180,9 @@ class Portal:
         self._drained = HubEvent()
         self._look_whether_idle()
         self._drained.wait(grace_seconds)
-        self._give_up([call for call in self._running if not call.closing])
+        given_up = [call for call in self._running if not call.closing]
+        self._give_up(given_up)
+        self._running.difference_update(given_up)  # or close() would wait for them as long once more
 
     def _give_up(self, calls: "list[_Call[object]]") -> None:
         for call in calls:

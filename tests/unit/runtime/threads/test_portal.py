@@ -201,6 +201,7 @@ def test_what_does_not_end_while_draining_is_given_up(portal: Portal) -> None:
     portal.call_to_close(portal.drain, lambda: Unavailable("closing"), 0.01)
     thread.join(60)
     assert len(caught) == 1
+    assert not portal._running, "close() waits for it once more"
 
 
 def test_a_signal_handler_may_call_while_its_thread_is_calling(portal: Portal) -> None:
