@@ -1,10 +1,22 @@
 """What maintenance keeps of tablets at rest keeps no memtable that was flushed since."""
 
 import gc
+from collections.abc import Iterator
+
+import pytest
 
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.memtable.memtable import Memtable
 from tests.simulation.conftest import Machine
+
+
+@pytest.fixture(autouse=True)
+def of_this_test_alone() -> Iterator[None]:
+    """What other tests of the process left takes seconds to be looked through."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def rows_in_memory() -> int:

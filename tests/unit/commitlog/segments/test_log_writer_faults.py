@@ -103,7 +103,7 @@ def test_commits_that_follow_a_refused_one_are_refused_with_it_in_one_stretch_an
     def main() -> None:
         log = bench.writer(group_bytes=1, durability=durability)
         bench.commit(log, 1, 1)
-        bench.fs.before_append = lambda: bench.runtime.sleep(1)
+        bench.fs.before_append = lambda: bench.runtime.sleep(0.001)
         bench.fs.append_errors.append((NO_ROOM, 10_000))
         first = bench.begin(log, 1, 2)
         others = [bench.begin(log, 1, 3), bench.begin(log, 1, 4, follows=True), bench.begin(log, 1, 5)]
