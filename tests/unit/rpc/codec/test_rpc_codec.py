@@ -56,6 +56,7 @@ SERVICES = {
 
 i64 = st.integers(-(2**63), 2**63 - 1)
 count = st.integers(0, 2**62)
+load = st.just(-1) | count
 raw = st.binary(max_size=20)
 text = st.text(max_size=10)
 nothing = st.none()
@@ -187,7 +188,7 @@ RESULTS = {
         ServedChanges,
         count,
         flags,
-        st.lists(st.builds(ServedTablet, count, count, count, count), max_size=3),
+        st.lists(st.builds(ServedTablet, count, count, count, count, load, load), max_size=3),
         st.lists(count, max_size=3),
     ),
     "served_record": record,
