@@ -97,7 +97,8 @@ def test_another_users_file_or_link(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     link.symlink_to(file)
     assert open_audit(AuthOptions(enabled=True, audit=str(link)), lambda: 0) is not None, "as /var/log may be one"
     of, of_file = os.lstat, os.fstat
-    monkeypatch.setattr(os, "geteuid", lambda: 5)
+    user = os.geteuid() or 5  # not root, and whose the folders on the way are where this is not root
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(os, "fstat", lambda descriptor: owned(of_file(descriptor)))
     with pytest.raises(InvalidConfiguration, match=r"auth.audit = .* belongs to another user .number 4711"):
         open_audit(AuthOptions(enabled=True, audit=str(file)), lambda: 0)
