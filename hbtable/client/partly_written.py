@@ -68,8 +68,7 @@ def ended_early(
     if stop < len(mutations):
         parts.append(Part(Unavailable("not sent"), _rows_of(mutations[stop:], pause)))
     early = _rows_of(mutations[:first], pause)
-    failed = (row for part in parts for row in part.rows)
-    again = len({row for row in with_pauses(failed, pause) if row in early})
+    again = sum(row in early for row in with_pauses(_rows_of_parts(parts, pause), pause))
     ended = partly_written(parts, mutations, pause, again)
     vars(ended).pop("told", None)  # nobody adds to it, and it would keep every row as long as somebody keeps the error
     return ended
@@ -92,27 +91,27 @@ def _rows_of(mutations: Sequence[RowMutation], pause: Callable[[], object]) -> s
 def partly_written(
     failed: Sequence[Part], mutations: Sequence[RowMutation], pause: Callable[[], object], again: int = 0
 ) -> HbtableError:
-    """The first error of these parts of `mutations`, of which the rest was written. It says so, if there is any.
-    `again`: of so many rows of these parts other changes were written before."""
+    """The first error of these parts of `mutations`, of which the rest was written. It says so, if there is any, and if
+    some of the parts may have been written where others were not. `again`: of so many rows of these parts other changes
+    were written before."""
     first = failed[0].error
     refused = [part for part in failed if part.rows and isinstance(part.error, _NOT_APPLIED)]
     unknown = [part for part in failed if part.rows and not isinstance(part.error, _NOT_APPLIED)]
-    every = _rows_of(mutations, pause)
-    unwritten = set(with_pauses((row for part in failed for row in part.rows), pause))
-    written = len(every) - sum(row in every for row in with_pauses(unwritten, pause))
-    if not written and not again:
+    every = len(_rows_of(mutations, pause))
+    written = every - len(_rows_of_parts(failed, pause))
+    if not written and not again and not (refused and unknown):
         return first
     told = _told(first)
     said = told.said if told else str(first)
     counts = [f"{written} were written"]
     if refused:
-        counts.append(f"{_number(refused, pause)} were not ({_rows(refused, pause)})")
+        counts.append(f"{len(_rows_of_parts(refused, pause))} were not ({_ranges(refused, pause)})")
     if unknown:
-        counts.append(f"{_number(unknown, pause)} may have been ({_rows(unknown, pause)})")
+        counts.append(f"{len(_rows_of_parts(unknown, pause))} may have been ({_ranges(unknown, pause)})")
     if again:
         counts.append(f"and earlier changes of {again} of these were written")
     error = copy.copy(first)
-    error.args = (f"{said}; of the {len(every)} rows of the batch {', '.join(counts)}",)
+    error.args = (f"{said}; of the {every} rows of the batch {', '.join(counts)}",)
     vars(error)["told"] = _Told(said, failed)
     return error
 
@@ -123,12 +122,12 @@ def _told(error: HbtableError) -> _Told | None:
 
 
 @switches
-def _number(parts: Iterable[Part], pause: Callable[[], object]) -> int:
-    return len(set(with_pauses((row for part in parts for row in part.rows), pause)))
+def _rows_of_parts(parts: Iterable[Part], pause: Callable[[], object]) -> set[bytes]:
+    return set(with_pauses((row for part in parts for row in part.rows), pause))
 
 
 @switches
-def _rows(parts: Sequence[Part], pause: Callable[[], object]) -> str:
+def _ranges(parts: Sequence[Part], pause: Callable[[], object]) -> str:
     """Of each part the first and the last row."""
     ranges = sorted((min(with_pauses(part.rows, pause)), max(with_pauses(part.rows, pause))) for part in parts)
     texts = [shown(first) if first == last else f"{shown(first)} to {shown(last)}" for first, last in ranges]

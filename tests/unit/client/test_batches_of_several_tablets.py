@@ -153,6 +153,15 @@ def test_what_may_have_been_written_is_counted_apart(kind: type[HbtableError]) -
     )
 
 
+def test_a_refused_part_does_not_hide_one_that_may_have_been_written() -> None:
+    """The refusal alone would promise that nothing was applied."""
+    parts = [Part(InvalidRequest("refused"), [b"a"]), Part(StorageFailed("no answer"), [b"b"])]
+    error = partly_written(parts, [put(b"a"), put(b"b")], lambda: None)
+    assert str(error) == (
+        "refused; of the 2 rows of the batch 0 were written, 1 were not (b'a'), 1 may have been (b'b')"
+    )
+
+
 @pytest.mark.parametrize("kind", [Unavailable("away"), DataDamaged("a", 1, "bad", b"a", b"b")])
 def test_the_error_stays_what_it_was(kind: HbtableError) -> None:
     error = partly_written([Part(kind, [b"a"])], [put(b"a"), put(b"b")], lambda: None)
