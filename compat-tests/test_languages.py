@@ -26,6 +26,8 @@ SOURCES = {
     "js": ["node/program.js"],
     "go": ["go/main.go"],
     "cpp": ["cpp/program.cpp"],
+    "php": ["php/program.php"],
+    "ruby": ["ruby/program.rb"],
 }
 """By the languages of the page's blocks."""
 CHECKS = 32  # in every language, so that none forgets one
@@ -113,17 +115,17 @@ def encrypted_asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
         assert server.stop() == 0
 
 
-ALL_FIVE = ["python", "node", pytest.param("java", marks=pytest.mark.java), "go", "cpp"]
+ALL = ["python", "node", pytest.param("java", marks=pytest.mark.java), "go", "php", "ruby", "cpp"]
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("language", ALL_FIVE)
+@pytest.mark.parametrize("language", ALL)
 def test_language_over_tls(encrypted: tuple[str, int], language: str, protocol: str) -> None:
     run_checks(built(language), encrypted, "tls", protocol)
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("language", ALL_FIVE[:4])
+@pytest.mark.parametrize("language", ALL[:-1])
 def test_language_over_https_with_a_login(encrypted_asking: tuple[str, int], language: str, protocol: str) -> None:
     """C++'s library adds no header to its requests."""
     run_checks(built(language), encrypted_asking, "https", protocol)

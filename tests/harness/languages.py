@@ -25,12 +25,17 @@ COMMANDS: Final = {
     "java": ["thrift", "java", "javac", "mvn"],
     "go": ["thrift", "go"],
     "cpp": ["thrift", "g++", "pkg-config"],
+    "php": ["thrift", "php"],
+    "ruby": ["thrift", "ruby"],
     "python-thrift2": ["thrift"],
     "java-thrift2": ["thrift", "java", "javac", "mvn"],
     "node-thrift2": ["thrift", "node", "npm"],
     "go-thrift2": ["thrift", "go"],
 }
-_HEADERS: Final = [Path("/usr/include/thrift/Thrift.h"), Path("/usr/include/boost/numeric/conversion/cast.hpp")]
+_FILES: Final = {
+    "cpp": [Path("/usr/include/thrift/Thrift.h"), Path("/usr/include/boost/numeric/conversion/cast.hpp")],
+    "php": [Path("/usr/lib/php/Protocol/TCompactProtocol.php")],
+}
 _PINNED: Final = {
     "node": "package.json",
     "java": "pom.xml",
@@ -44,8 +49,10 @@ _PINNED: Final = {
 def missing(language: str) -> str:
     """Why this language cannot be tried here; empty when it can."""
     lacking = [command for command in COMMANDS[language] if shutil.which(command) is None]
-    if language == "cpp":
-        lacking += [str(header) for header in _HEADERS if not header.exists()]
+    lacking += [str(file) for file in _FILES.get(language, ()) if not file.exists()]
+    if language == "ruby" and not lacking:
+        looked = subprocess.run(["ruby", "-rthrift", "-e", ""], capture_output=True, check=False)
+        lacking += ["Ruby's package thrift"] if looked.returncode else []
     if language.startswith("python") and importlib.util.find_spec("thrift") is None:
         lacking.append("the Python package thrift")
     if lacking:
