@@ -142,6 +142,11 @@ class SharedState:
             return True
         return self.room_bytes() >= size_bytes + self.kept_bytes() + (0 if of_metadata else self.last_room_bytes)
 
+    @property
+    def large_limit_bytes(self) -> int:
+        """Above it those wait that write very many cells or bytes at once. Maintenance flushes above it, too."""
+        return self.memtable_limit_bytes // 2
+
     def change_memory(self, difference: int) -> None:
         self.memtable_bytes += difference
         if difference < 0:

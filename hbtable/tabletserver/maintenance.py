@@ -1,8 +1,9 @@
 """Background work of a tablet server: looks at its tablets, asks the planner, runs what it chose (paper, 5.4 and 6).
 
-Invariant: at most one job per tablet at a time. Flushes, compactions and splits have places of their own, so that a
-long compaction never keeps a writer waiting for memory; METADATA tablets need no place, because the flush of any user
-tablet ends with a write to them. A tablet whose job failed is left alone for a while; every failure is logged.
+Invariant: at most one job of a kind per tablet at a time, and none beside its split. Flushes, compactions and splits
+have places of their own, and a tablet is flushed while it is compacted, so that a long compaction never keeps a writer
+waiting for memory; METADATA tablets need no place, because the flush of any user tablet ends with a write to them. A
+job that failed is left alone for a while; every failure is logged.
 """
 
 import logging
@@ -26,6 +27,7 @@ from hbtable.tabletserver.maintenance_plan import (
     Decision,
     Flush,
     MaintenanceOptions,
+    Split,
     TabletFacts,
     plan,
 )
@@ -46,6 +48,10 @@ _LOT: Final = 50_000
 log = logging.getLogger(__name__)
 
 _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at for a split"}
+
+
+_Job = tuple[int, type[Decision]]
+"""A tablet, and what is done to it."""
 
 
 class _Noted(NamedTuple):
@@ -96,9 +102,8 @@ class Maintenance:
         self._options = options
         self._memtable_limit_bytes = memtable_limit_bytes
         self._wake = runtime.event()
-        self._busy: dict[int, Decision] = {}
-        self._jobs: dict[int, Task] = {}
-        self._not_before: dict[int, float] = {}
+        self._jobs: dict[_Job, Task] = {}
+        self._not_before: dict[_Job, float] = {}
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
         self._noted: dict[int, _Noted] = {}
@@ -124,8 +129,8 @@ class Maintenance:
         if self._task is not None:
             self._task.join()
             self._task = None
-        for tablet_id, task in list(self._jobs.items()):
-            if not isinstance(self._busy.get(tablet_id), Compact):
+        for (_, kind), task in list(self._jobs.items()):
+            if kind is not Compact:
                 task.join()
 
     @switches
@@ -145,11 +150,11 @@ class Maintenance:
             small = [tablet.record.tablet_id for tablet in tablets if tablet.sstable_bytes() <= limit_bytes]
             if not small:
                 return
-            begun = next((tablet_id for tablet_id in small if tablet_id in self._jobs), None)
+            begun = next((tablet_id for tablet_id in small if (tablet_id, Compact) in self._jobs), None)
             if begun is None:
                 return  # a larger one, or compactions that are switched off, keep them waiting
             tried.add(begun)
-            self._jobs[begun].join()
+            self._jobs[begun, Compact].join()
 
     @switches
     def look(self) -> list[Decision]:
@@ -201,7 +206,7 @@ class Maintenance:
         return due | self._running_compactions()
 
     def _running_compactions(self) -> set[int]:
-        return {tablet_id for tablet_id, decision in self._busy.items() if isinstance(decision, Compact)}
+        return {tablet_id for tablet_id, kind in self._jobs if kind is Compact}
 
     # ---------------------------------------------------------------- the task
 
@@ -291,8 +296,12 @@ class Maintenance:
         return f"its SSTables hold {size} bytes" if size >= 2 * known else ""
 
     def _may_start(self, decision: Decision, now: float) -> bool:
-        tablet = self._tablets.get(decision.tablet_id)
-        if tablet is None or decision.tablet_id in self._busy or now < self._not_before.get(decision.tablet_id, 0.0):
+        tablet_id, kind = decision.tablet_id, type(decision)
+        tablet = self._tablets.get(tablet_id)
+        if tablet is None or now < self._not_before.get((tablet_id, kind), 0.0):
+            return False
+        excluded = (Flush, Compact, Split) if kind is Split else (kind, Split)
+        if any((tablet_id, other) in self._jobs for other in excluded):
             return False
         of_metadata = tablet.record.table_id == METADATA_TABLE_ID
         # On a full disk a file that would not fit only takes, until it fails, the room that deletes and drops need.
@@ -303,7 +312,7 @@ class Maintenance:
             return self._shared.compactions_on or not isinstance(decision, Compact)
         if isinstance(decision, Compact) and decision.can_wait and now < self._aged_not_before:
             return False
-        same = sum(1 for other in self._busy.values() if type(other) is type(decision))
+        same = sum(1 for _, other in self._jobs if other is kind)
         match decision:
             case Flush():
                 return same < self._options.parallel_flushes
@@ -314,14 +323,15 @@ class Maintenance:
                 return same < 1
 
     def _start(self, decision: Decision) -> bool:
-        self._busy[decision.tablet_id] = decision
         kind = type(decision).__name__.lower()
-        self._jobs[decision.tablet_id] = spawn_counted(self._runtime, self._run, decision, kind, name=kind)
+        job = decision.tablet_id, type(decision)
+        self._jobs[job] = spawn_counted(self._runtime, self._run, decision, kind, name=kind)
         return True
 
     @switches
     def _run(self, decision: Decision, kind: str) -> None:
         tablet_id = decision.tablet_id
+        job = tablet_id, type(decision)
         begin = self._runtime.clock_seconds()
         try:
             self._act(decision)
@@ -332,26 +342,25 @@ class Maintenance:
                 self._runtime.clock_seconds() - begin,
                 decision.why,
             )
-            self._not_before.pop(tablet_id, None)
+            self._not_before.pop(job, None)
             if isinstance(decision, Compact) and decision.can_wait:
                 ended = self._runtime.clock_seconds()
                 self._aged_not_before = ended + _PAUSES * (ended - begin)
         except SwitchedOff:
-            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds  # as was asked
+            self._not_before[job] = self._runtime.clock_seconds() + self._options.retry_seconds  # as was asked
         except CompactionCancelled as error:
             log.info("%s; it is tried again later", error)
-            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
+            self._not_before[job] = self._runtime.clock_seconds() + self._options.retry_seconds
         except HbtableError as error:
             # While the server drains, tablets end what is under way on purpose.
             if tablet_id in self._tablets and not self._stopping:
                 log.warning("tablet %d: %s failed and is tried again later: %s", tablet_id, kind, error)
-            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
+            self._not_before[job] = self._runtime.clock_seconds() + self._options.retry_seconds
         except Exception:  # a bug, which would come again at once and for ever
-            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
+            self._not_before[job] = self._runtime.clock_seconds() + self._options.retry_seconds
             raise
         finally:
-            del self._busy[tablet_id]
-            del self._jobs[tablet_id]
+            del self._jobs[job]
             self._wake.set()
 
     @switches

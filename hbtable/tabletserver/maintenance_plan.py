@@ -19,8 +19,8 @@ class MaintenanceOptions:
     period_seconds: float = 0.25
     """Seconds between two looks at memory, log and tablets. Longer: less idle work, memtables overshoot more."""
     total_memtable_bytes: int = 128 << 20
-    """All memtables together; above it the largest is flushed, and at twice as much writers wait. Larger: more memory,
-    fewer small SSTables."""
+    """All memtables together; above it the largest is flushed, and writes of more than 5,000 cells or 8 MiB of large
+    cells wait; at twice as much all writers do. Larger: more memory, fewer small SSTables."""
     log_bytes: int = 256 << 20
     """The commit log's size above which the tablets that need its oldest segment are flushed. Larger: longer
     recovery, fewer small SSTables of quiet tablets."""

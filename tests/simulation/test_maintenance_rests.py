@@ -73,3 +73,41 @@ def test_a_compaction_that_a_range_delete_overtook_is_no_failure(
         assert found == [row for row in rows if not b"00010" <= row < b"00020"]
 
     machine.life(life)
+
+
+def test_a_tablet_is_flushed_while_it_is_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its compaction may take minutes, and its memtables would keep all writers of the server waiting for memory."""
+    machine = Machine(3)
+    compacting, go_on = machine.runtime.event(), machine.runtime.event()
+    write = CompactionWriter.write
+
+    def write_at_last(writer: CompactionWriter, sources: Sources, *others: object) -> object:
+        if any(file.ref.length_bytes > 50_000 for file in sources.files):  # not METADATA's
+            compacting.set()
+            go_on.wait()
+        return write(writer, sources, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CompactionWriter, "write", write_at_last)
+
+    def life(cluster: EmbeddedCluster) -> None:
+        cluster.client.admin.create_table(machine.schema())
+        table = cluster.client.table(b"t")
+        number = 0
+        while not compacting.is_set():
+            for _ in range(4):
+                table.mutate([machine.put(b"%06d" % number, b"v" * 60_000)])
+                number += 1
+            cluster.client.admin.flush(b"t")
+            machine.runtime.sleep(0.5)
+        limit = cluster.server.shared.memtable_limit_bytes
+        for _ in range(4 * limit // 60_000):  # else one of them would be told Unavailable after ten seconds
+            table.mutate([machine.put(b"%06d" % number, b"v" * 60_000)])
+            number += 1
+        assert compacting.is_set()
+        assert not go_on.is_set()
+        go_on.set()
+        machine.runtime.sleep(5.0)
+        rows = table.scan_page(ScanRequest(max_rows=10_000, max_bytes=1 << 30)).rows
+        assert [row for row, _ in rows] == [b"%06d" % one for one in range(number)]
+
+    machine.life(life)

@@ -1,7 +1,8 @@
 """Keeps writers waiting while they have to (paper, section 6: speeding up tablet recovery).
 
     frozen    the second minor compaction of an unload or split is running: wait, the end is near
-    memory    all memtables together are over the server's limit: wait for a flush
+    memory    all memtables together are over the server's limit, or over half of it and the write is a large one, so
+              that whoever sends those leaves room for the others: wait for a flush
     files     a locality group has too many SSTables: wait for a compaction, or reads would drown
     held      a write of very many cells is being built, in turns with other tasks, or a range of rows is deleted: none
               may come between
@@ -107,14 +108,15 @@ class Gate:
         return self._closed
 
     @switches
-    def admit(self) -> None:
-        """*Switches* while writers have to wait; without a switch since the last look on return. Unavailable after
-        `wait_seconds`, StaleLocation when closed: nothing was applied."""
+    def admit(self, large: bool = False) -> None:
+        """*Switches* while writers have to wait; without a switch since the last look on return. `large`: the write is
+        of very many cells or bytes. Unavailable after `wait_seconds`, StaleLocation when closed: nothing was
+        applied."""
         self.check_served()
         deadline = self._runtime.clock_seconds() + self._wait_seconds
         counted = False
         while True:
-            reason, waker = self._reason()
+            reason, waker = self._reason(large)
             if not reason:
                 return
             if not counted:
@@ -127,7 +129,7 @@ class Gate:
             waker.wait(left)
             self.check_served()
 
-    def _reason(self) -> tuple[str, Event]:
+    def _reason(self, large: bool) -> tuple[str, Event]:
         """The reason why writers wait, "" when they need not; and the event to wait for."""
         if self._frozen:
             self._changed.clear()
@@ -139,9 +141,9 @@ class Gate:
             self._changed.clear()
             return f"a locality group has {self._stalled} SSTables and waits for a compaction", self._changed
         shared = self._shared
-        if not self.exempt and shared.memtable_bytes > shared.memtable_limit_bytes:
+        limit = shared.large_limit_bytes if large else shared.memtable_limit_bytes
+        if not self.exempt and shared.memtable_bytes > limit:
             shared.memory_freed.clear()
-            limit = shared.memtable_limit_bytes
             return f"memtables hold {shared.memtable_bytes} bytes, more than {limit}, and wait for a flush", (
                 shared.memory_freed
             )

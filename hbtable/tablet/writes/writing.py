@@ -195,13 +195,13 @@ class TabletWriter:
         try:
             if not in_parts and self._waits_for_long():
                 keep_checksums(mutations)
-            self._admit(mutations)
+            self._admit(mutations, in_parts)
             self._check_as_read(ranges_deleted)
             return enqueue(mutations)
         except NeedsNewest:
             # Every row is held: no other write of them comes between this read and the log's queue.
             resolved = [self._resolve(mutation) for mutation in mutations]
-            self._gate.admit()
+            self._gate.admit(in_parts)
             self._check_as_read(ranges_deleted)
             return enqueue(resolved)
 
@@ -233,9 +233,9 @@ class TabletWriter:
             raise ReadIsOld
 
     @switches
-    def _admit(self, mutations: Sequence[RowMutation]) -> None:
+    def _admit(self, mutations: Sequence[RowMutation], large: bool = False) -> None:
         """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone."""
-        self._gate.admit()
+        self._gate.admit(large)
         message = self._shared.out_of_space
         if not message or self._gate.exempt:
             return
@@ -284,7 +284,7 @@ class TabletWriter:
                 for pairs in built.by_stack:  # not after an error: the log may apply them yet
                     let_go(pairs, pacer.pause)
                 return built
-            self._admit(mutations)  # the schema was changed, or the tablet is about to leave
+            self._admit(mutations, True)  # the schema was changed, or the tablet is about to leave
             self._check_as_read(ranges_deleted)
 
     @switches

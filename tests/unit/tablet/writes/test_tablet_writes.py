@@ -306,6 +306,27 @@ def test_without_a_flush_they_are_told_unavailable_and_nothing_is_applied(bench:
     bench.run(main)
 
 
+def test_large_writes_wait_for_memory_before_others_do(bench: Bench) -> None:
+    """Whoever sends them would fill all of it, and every other client would wait with them."""
+    bench.memtable_limit_bytes = 200_000
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", bytes(110_000))])
+        cells = [(PUT, b"f", b"%05d" % number, SERVER_TIME, b"") for number in range(5001)]
+        large = bench.runtime.spawn(tablet.mutate, [RowMutation(b"l", cells)])
+        bench.runtime.sleep(1)
+        tablet.mutate([put(b"s", b"f:a", b"")])
+        assert values(tablet, b"s") == {b"f:a": b""}
+        assert values(tablet, b"l") == {}
+        tablet.flush()
+        large.join()
+        assert large.error is None
+        assert len(values(tablet, b"l")) == 5001
+
+    bench.run(main)
+
+
 def test_metadata_never_waits_for_memory(bench: Bench) -> None:
     bench.memtable_limit_bytes = 1000
     bench.records = OneRecord(TabletRecord(METADATA_TABLE_ID, 2, RowRange(), 1))
