@@ -175,6 +175,8 @@ class TabletServerAdmin(TabletAdmin):
     def _check(self, epoch: int) -> None:
         """*Switches* the first time that a master calls."""
         self._check_lock()
+        if epoch < 1:  # or a server that has just started, and heard of no master yet, would take it
+            raise LockLost(f"a master of epoch {epoch} never had the lock: it must stop")
         if epoch > self._epoch:
             self._learn(epoch)
         if epoch < self._epoch:

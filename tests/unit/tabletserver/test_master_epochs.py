@@ -85,3 +85,16 @@ def test_a_smaller_epoch_than_the_highest_seen_is_refused(call: str) -> None:
         with pytest.raises(LockLost):
             getattr(server.admin, call)(epoch, *CALLS[call])
     assert len(server.done.calls) == 3
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("known", [0, 4])
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_a_server_that_never_heard_of_a_master_refuses_what_is_no_epoch(call: str, known: int, epoch: int) -> None:
+    server = Server(known)
+    with pytest.raises(LockLost):
+        getattr(server.admin, call)(epoch, *CALLS[call])
+    assert server.done.calls == []
+    server.known = 4
+    getattr(server.admin, call)(4, *CALLS[call])
+    assert len(server.done.calls) == 1
