@@ -5,9 +5,10 @@ deletes the file; from then on the server can never serve again. Only then is it
 (log_sorting.py): the other way round, a server that lives would lose its log.
 """
 
+from contextlib import suppress
 from typing import Final, NamedTuple
 
-from hbtable.errors import Conflict, FileNotFound
+from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
 from hbtable.switches import switches
@@ -35,6 +36,10 @@ def list_servers(session: Session) -> Servers:
     names = session.list(SERVERS)
     locked = {name.removesuffix(LOCK_SUFFIX) for name in names if name.endswith(LOCK_SUFFIX)}
     starting = frozenset(locked.difference(names))
+    for name in sorted(starting):
+        holder = session.holder(server_lock(name))
+        if holder is not None and holder.data == _EXPIRED and expire_server(session, name):
+            starting -= {name}  # its file is gone: it was told as dead already, but the lock could not be given up
     for name in names:
         if name.endswith(LOCK_SUFFIX):
             continue
@@ -74,5 +79,12 @@ def expire_server(session: Session, incarnation: str) -> bool:
         session.delete(server_file(incarnation))
     except FileNotFound:
         pass
+    except LockLost:
+        # This master was deposed in between, and its session may outlive that for a while: the next one could neither
+        # end the server nor recover its log. After any other error the next look goes on: another task of this master
+        # may be between the same two steps, and needs the lock.
+        with suppress(HbtableError):
+            session.unlock(lock)
+        raise
     session.unlock(lock)
     return True
