@@ -118,7 +118,7 @@ class Master:
         garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._metrics = metrics = MasterMetrics(registry or Registry())
-        history = self._history = TabletHistory(runtime, locator.calls, kept=fs.log_kind != LOCAL)
+        history = self._history = TabletHistory(runtime, locator.calls, session, kept=fs.log_kind != LOCAL)
         many = options.parallel_loads
         self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics, history.note)
         check, check_own, admit = mastership.check, mastership.check_own, mastership.admit

@@ -2,16 +2,20 @@
 
 Whoever has something to say about a tablet notes it here and goes on: events are written together, a moment later, and
 nobody waits for that. Those of the last moment before a crash are lost, and so are the oldest when METADATA cannot be
-reached for long. A tablet keeps the last of each kind for each of some generations: a column is named by the kind and
-the generation modulo that number, so a new event takes an old one's place, and nothing has to be read for it.
+reached for long, and all that waits in a process that lost its session: its tablets have other owners by now, and what
+it says of them late would take the place of newer events. A tablet keeps the last of each kind for each of some
+generations: a column is named by the kind and the generation modulo that number, so a new event takes an old one's
+place, and nothing has to be read for it.
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Final, final
 
 from hbtable.encoding import tablet_event
-from hbtable.errors import Corruption, HbtableError, UnsupportedFormat
+from hbtable.errors import Corruption, HbtableError, LockLost, Unavailable, UnsupportedFormat
+from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout
 from hbtable.metadata.locator import tablets_of
 from hbtable.metadata.metadata_calls import MetadataCalls
@@ -45,10 +49,12 @@ _KEPT_MILLIS: Final = 400 * 86_400_000
 class TabletHistory:
     """Writes for one process. `by` is its incarnation, "" the master's."""
 
-    def __init__(self, runtime: Runtime, calls: MetadataCalls, kept: bool, by: str = "") -> None:
-        """Not `kept`: every note is dropped. On one machine there is nobody else whom a tablet could be given to."""
+    def __init__(self, runtime: Runtime, calls: MetadataCalls, session: Session, kept: bool, by: str = "") -> None:
+        """Not `kept`: every note is dropped. On one machine there is nobody else whom a tablet could be given to.
+        `session`: of the lock under which this process acts."""
         self._runtime = runtime
         self._calls = calls
+        self._session = session
         self._by = by
         self._waiting: list[TabletEvent] = []
         self._writing = False
@@ -77,15 +83,26 @@ class TabletHistory:
 
     @switches
     def write(self) -> None:
-        """All that was noted is in METADATA on return. HbtableError: the rest waits."""
+        """All that was noted is in METADATA on return. LockLost: the session ended, and nothing is noted any more.
+        Other HbtableErrors: the rest waits."""
         while self._waiting:
             events = self._waiting[:_AT_ONCE]
             del self._waiting[:_AT_ONCE]
             try:
-                _write(self._calls, events)
+                _write(self._calls, events, self._check)
+            except LockLost:
+                self.stopped = True
+                self._waiting.clear()
+                raise
             except BaseException:
                 self._waiting[:0] = events
                 raise
+
+    def _check(self) -> None:
+        if self._session.over():
+            raise LockLost("the session ended: events of tablets are for those to tell who have them now")
+        if not self._session.valid():
+            raise Unavailable("the lock service cannot be reached, and whether the session lives is not known")
 
     @switches
     def stop(self) -> None:
@@ -144,7 +161,8 @@ def _place(event: TabletEvent) -> tuple[int, int, int]:
 
 
 @switches
-def _write(calls: MetadataCalls, events: list[TabletEvent]) -> None:
+def _write(calls: MetadataCalls, events: list[TabletEvent], check: Callable[[], None]) -> None:
+    """`check` is asked right before each part is written."""
     rows: dict[bytes, list[Operation]] = {}
     for event in events:
         qualifier = b"%b %02d" % (event.what.encode(), event.generation % _GENERATIONS)
@@ -153,7 +171,7 @@ def _write(calls: MetadataCalls, events: list[TabletEvent]) -> None:
     mutations = [RowMutation(key, rows[key], ttl_millis=_KEPT_MILLIS) for key in sorted(rows)]
     while mutations:
         # May be repeated: the same events take the same places.
-        done = calls.call(mutations[0].row, partial(_write_to, mutations))
+        done = calls.call(mutations[0].row, partial(_write_to, mutations), before=check)
         mutations = mutations[done:]
 
 

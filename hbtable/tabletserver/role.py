@@ -119,7 +119,7 @@ class TabletServerRole:
         self.cache = _block_cache(options.block_cache_bytes, registry)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
-        self._history = TabletHistory(runtime, catalog.calls, fs.log_kind != LOCAL, self.incarnation)
+        self._history = TabletHistory(runtime, catalog.calls, session, fs.log_kind != LOCAL, self.incarnation)
         self._online_tablets = online_tablets = self._make_online_tablets(catalog, suspension.outwait)
         tablet_ids = _tablet_ids(session, online_tablets, catalog)
         splitter = Splitter(

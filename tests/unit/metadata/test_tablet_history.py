@@ -11,6 +11,7 @@ from hbtable.metadata.tablet_history import TabletHistory, events_of
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.tablet_event import GIVEN, LEFT, SERVED
+from hbtable.testing.memory_lockservice import MemoryLockOptions, MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 RECORD = TabletRecord(16, 20, RowRange(), 0, "s1", 3)
@@ -25,11 +26,12 @@ class Calls:
         self.batches = []
         self.away = self.hangs = False
 
-    def call(self, row, function, repeatable=True):
+    def call(self, row, function, repeatable=True, before=lambda: None):
         if self.hangs:
             self.runtime.event().wait()
         if self.away:
             raise Unavailable("METADATA is away")
+        before()
         return function(self, TabletRecord(0, 2, RowRange(layout.ROOT_STOP, b""), 0))
 
     def mutate(self, tablet_id, mutations):
@@ -48,7 +50,13 @@ def run():
     def call(body, kept=True):
         runtime = SimulatedRuntime(1)
         calls = Calls(runtime)
-        runtime.run(lambda: body(runtime, calls, TabletHistory(runtime, calls, kept, "s1")))
+
+        def main():
+            calls.locks = MemoryLockService(runtime, options=MemoryLockOptions(session_seconds=10))
+            calls.session = calls.locks.open_session("s1")
+            body(runtime, calls, TabletHistory(runtime, calls, calls.session, kept, "s1"))
+
+        runtime.run(main)
 
     return call
 
@@ -81,6 +89,41 @@ def test_nothing_is_lost_while_metadata_is_away_for_a_while(run):
         calls.away = False
         runtime.sleep(60)
         assert told(calls) == [(3, GIVEN, ""), (3, SERVED, "")]
+
+    run(body)
+
+
+def test_whoever_lost_its_session_tells_nothing_late(run):
+    """It woke up after others had the tablet for so many generations that its event has the place of a newer one."""
+
+    def body(runtime, calls, history):
+        calls.away = True
+        history.note(RECORD, GIVEN, "s1")
+        runtime.sleep(5)
+        calls.locks.expire(calls.session)
+        other = TabletHistory(runtime, calls, calls.locks.open_session("s2"), True, "s2")
+        other.note(replace(RECORD, generation=RECORD.generation + 16), GIVEN, "s2", "later")
+        calls.away = False
+        runtime.sleep(60)
+        history.note(RECORD, SERVED, "s1")
+        runtime.sleep(60)
+        assert told(calls) == [(19, GIVEN, "later")]
+        history.stop()
+
+    run(body)
+
+
+def test_what_is_noted_while_the_lock_service_is_away_is_written_when_it_is_back(run):
+    def body(runtime, calls, history):
+        calls.locks.cut(calls.session, requests=False)
+        runtime.sleep(9)
+        assert not calls.session.valid()
+        history.note(RECORD, GIVEN, "s1")
+        runtime.sleep(2)
+        assert not calls.batches
+        calls.locks.heal(calls.session)
+        runtime.sleep(60)
+        assert told(calls) == [(3, GIVEN, "")]
 
     run(body)
 
