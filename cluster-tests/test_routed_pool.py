@@ -54,7 +54,7 @@ def test_calls_go_to_the_owners_of_rows_whoever_moves_or_dies(cluster: ProcessCl
     with routed.table("t").batch() as batch:
         for row in ROWS:
             batch.put(row, {b"f:w": row})
-    assert len(routed._server._others) == 2, "each server was asked by itself"
+    assert len(routed.calls._others) == 2, "each server was asked by itself"
     dying.kill()
     for row in ROWS:
         written(pool, row)

@@ -59,27 +59,31 @@ class ConnectedDatabase(Database):
         self.timeout = None if timeout is None else whole_number("the timeout", timeout, 1, LARGEST_I64)
         self.table_prefix = None if prefix is None else bytes_of("'table_prefix'", prefix)
         self.table_prefix_separator = bytes_of("'table_prefix_separator'", separator)
+        self.security = dict(security)
+        """As connect() was given them."""
+        self.folder = folder
+        self.route = route
         address = str(_address(ServerAddress(self.host, self.port), security))
         seconds = None if self.timeout is None else self.timeout / 1000
         connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds, folder)
         self._place = folder or f"at {self.host}:{self.port}"
         home = ServerCalls(connection, ForkableLock(threading.Lock))
-        self._server: Calls = home
+        self.calls: Calls = home
         if flag("'route'", route):
 
             def beside(owner: Address) -> ServerCalls:
                 return ServerCalls(connection.beside(*owner), ForkableLock(threading.Lock))
 
-            self._server = RoutedCalls(home, (self.host, self.port), beside, ForkableLock(threading.Lock))
-        self._admin = ServerAdmin(self._server)
+            self.calls = RoutedCalls(home, (self.host, self.port), beside, ForkableLock(threading.Lock))
+        self._admin = ServerAdmin(self.calls)
 
     def open(self) -> None:
         """Connects, unless it is. Unavailable."""
-        self._server.open()
+        self.calls.open()
 
     def close(self) -> None:
         """The connection ends. A later call makes a new one."""
-        self._server.close()
+        self.calls.close()
 
     def __repr__(self) -> str:
         return f"<hbtable database {self._place}>"
@@ -91,7 +95,7 @@ class ConnectedDatabase(Database):
         return call(self._admin)
 
     def _calls_of(self, name: bytes) -> DescribedTableCalls:
-        return ServerTable(self._server, name)
+        return ServerTable(self.calls, name)
 
 
 def _address(plain: ServerAddress, security: Mapping[str, Any]) -> ServerAddress:

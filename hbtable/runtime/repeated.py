@@ -1,4 +1,4 @@
-"""Tries again in the caller's own thread, where no runtime of ours runs."""
+"""Time in the caller's own thread, where no runtime of ours runs: attempts that are made again, and the clock."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 _PAUSE_SECONDS: Final = 0.05
 
 
-def repeated(seconds: float, refusal: type[Exception], attempt: Callable[[], T]) -> T:
+def repeated(seconds: float, refusal: type[Exception] | tuple[type[Exception], ...], attempt: Callable[[], T]) -> T:
     """The result of the first attempt that is not refused. The last refusal, once so many seconds are over."""
     until = time.monotonic() + seconds
     while True:
@@ -20,3 +20,8 @@ def repeated(seconds: float, refusal: type[Exception], attempt: Callable[[], T])
             if left <= 0:
                 raise
             time.sleep(min(left, _PAUSE_SECONDS))
+
+
+def wall_millis() -> int:
+    """Milliseconds since 1970, by this machine's clock."""
+    return time.time_ns() // 1_000_000

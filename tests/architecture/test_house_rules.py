@@ -11,7 +11,7 @@ EMPTY_WORDS = {"util", "utils", "helper", "helpers", "manager", "common", "misc"
 CLOCKS = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)\(|(?<![\w.])random\.(random|randrange|choice|randint)\("
 )
-EDGE = ("hbtable/happybase/", "hbtable/hbase/", "hbtable/shell/", "hbtable/library/")
+EDGE = ("hbtable/happybase/", "hbtable/hbase/", "hbtable/shell/", "hbtable/library/", "hbtable/dataflow/")
 """Packages that speak to HBase's users in their words."""
 LONG_FUNCTIONS = {
     # Every read passes through it for each cell. Cut into a generator of cells and one of rows it takes a third more

@@ -62,7 +62,10 @@ KEPT = {
 }
 """Names that have one of them all the same, and why. Of `switch` only those of tasks and threads are to be added."""
 
-NAMESAKES: dict[str, str] = {"Table": "a program knows that of hbtable.library alone, which stands on client's"}
+NAMESAKES: dict[str, str] = {
+    "Split": "a job's is of hbtable.dataflow, and engines call it so; the tablet server's is a chore",
+    "Table": "a program knows that of hbtable.library alone, which stands on client's",
+}
 """Public classes of the same name in two packages, and why that misleads nobody."""
 
 

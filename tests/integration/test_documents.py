@@ -13,12 +13,19 @@ pytestmark = pytest.mark.integration
 
 DOCS = Path(ROOT, "docs")
 LIBRARY = [block for block in blocks_of(DOCS / "library.md") if block.language == "python"]
+DATA = [block for block in blocks_of(DOCS / "data.md") if block.language == "python"]
 PAGES = sorted(page for page in (DOCS / "manual").glob("*.md") if page.stem != "api")
 RECORDING = DOCS / "pictures" / "recording.txt"
 
 
 @pytest.mark.parametrize("block", LIBRARY, ids=lambda block: f"line{block.line}")
 def test_a_block_of_the_library_runs_by_itself(block: Block, tmp_path: Path) -> None:
+    done = run_python(block.text, str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("block", DATA, ids=lambda block: f"line{block.line}")
+def test_a_block_about_jobs_runs_by_itself(block: Block, tmp_path: Path) -> None:
     done = run_python(block.text, str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -93,7 +93,7 @@ def shown_blocks() -> Iterator[tuple[str, str]]:
         name, text = str(page.relative_to(root)), page.read_text()
         for language, more, block in _FENCED.findall(text):
             run = (page.parent.name == "manual" and (language in _RUN or "file=" in more)) or (
-                page.name == "library.md" and language == "python"
+                page.name in ("library.md", "data.md") and language == "python"
             )
             if not run and not language.startswith("{"):
                 yield name, block.strip().splitlines()[0]

@@ -1,0 +1,18 @@
+"""Tables for jobs that run in many processes: splits of a table's rows, each read by a task of its own, and writes that
+a task may repeat.
+
+    from hbtable import dataflow
+
+    pieces = dataflow.splits(db.table("clicks"), ["c:site"])          # one for each tablet, to be pickled
+    for batch in dataflow.read(pieces[0]):                            # in any process
+        for row, columns in batch: ...
+
+places.py says how a task gets to the tables, splits.py cuts a table, reading.py and writing.py do a task's work.
+"""
+
+from hbtable.dataflow.places import Place
+from hbtable.dataflow.reading import read, read_arrow
+from hbtable.dataflow.splits import Split, splits
+from hbtable.dataflow.writing import WriteTarget, target, write
+
+__all__ = ["Place", "Split", "WriteTarget", "read", "read_arrow", "splits", "target", "write"]

@@ -1,0 +1,91 @@
+"""A task's rows, written so that a task that runs twice leaves what it leaves once."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from hbtable.client.columns import write_time
+from hbtable.client.given import seconds
+from hbtable.dataflow.places import RETRY_SECONDS, Place, place_of, table_at
+from hbtable.errors import WrongType, WrongValue
+from hbtable.launch.connected import ConnectedDatabase
+from hbtable.library.table import Table
+from hbtable.model.values import shown
+from hbtable.switches import switches
+
+_ROWS_AT_ONCE: Final = 1000
+_BYTES_AT_ONCE: Final = 4 << 20
+
+Put = tuple[str | bytes, Mapping[Any, str | bytes]]
+"""A row, and what is put into it by column."""
+Rows = Iterable[Put]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """A table to write to, for a task in any process: it can be pickled, and shows no secret."""
+
+    place: Place
+    table: bytes
+
+
+def target(table: Table) -> WriteTarget:
+    """The table, for write() in another process. As for splits(), a database of hbtable.open() is shared from now
+    on."""
+    return WriteTarget(place_of(table), table.name)
+
+
+@switches
+def write(
+    table: Table | WriteTarget, batches: Iterable[Rows], timestamp: int, retry_seconds: float = RETRY_SECONDS
+) -> int:
+    """Puts all rows of all batches, each cell with the time `timestamp` (milliseconds since 1970), which the job takes
+    once, when it begins: so a task that is run again writes the same cells, and nothing is there twice. How many rows.
+
+    Durable on return. A thousand rows are sent at a time, and sent again, for `retry_seconds`, while no server takes
+    them or their connection breaks. After an error some rows are written: run the task again, with the same time.
+    What is deleted meanwhile stays deleted; what has a later time is not covered.
+    """
+    retry_seconds = seconds("'retry_seconds'", retry_seconds)
+    if write_time(timestamp) < 0:
+        raise WrongValue(
+            "'timestamp' has to be the one time of the job: without it a task that runs twice writes twice"
+        )
+    rows = 0
+    with _writable(table, retry_seconds) as open_table:
+        for some in _parts(batches):
+            with open_table.batch(timestamp=timestamp, transaction=True) as batch:
+                for row, data in some:
+                    batch.put(row, data)
+            rows += len(some)
+    return rows
+
+
+def _parts(batches: Iterable[Rows]) -> Iterator[list[Put]]:
+    """The rows that are sent at a time."""
+    part: list[Put] = []
+    size_bytes = 0
+    for row, data in chain.from_iterable(batches):
+        part.append((row, data))
+        size_bytes += sum(len(value) for value in data.values())
+        if len(part) == _ROWS_AT_ONCE or size_bytes >= _BYTES_AT_ONCE:
+            yield part
+            part, size_bytes = [], 0
+    if part:
+        yield part
+
+
+@contextmanager
+def _writable(table: Table | WriteTarget, retry_seconds: float) -> Iterator[Table]:
+    if isinstance(table, Table) and not isinstance(table.connection, ConnectedDatabase):
+        yield table
+        return
+    if not isinstance(table, (Table, WriteTarget)):
+        raise WrongType(
+            f"the table {shown(table)} is {type(table).__name__}: it has to be an hbtable.Table or a WriteTarget"
+        )
+    to = target(table) if isinstance(table, Table) else table
+    with table_at(to.place, to.table, retry_seconds, repeats_writes=True) as open_table:
+        yield open_table
