@@ -15,6 +15,7 @@
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
 #   make bench-servers  several server processes of one folder beside one
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
+#   make bench-arrow  rows a second of to_arrow over Thrift beside a happybase scan
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 #
@@ -163,6 +164,10 @@ bench-servers: $(VENV)/.test
 .PHONY: bench-scale
 bench-scale: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_scale $(ARGS)
+
+.PHONY: bench-arrow
+bench-arrow: $(VENV)/.test
+	$(BIN)/python -m tests.bench.bench_arrow $(ARGS)
 
 .PHONY: flights
 flights: $(VENV)/.test

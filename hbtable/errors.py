@@ -98,6 +98,10 @@ class SwitchedOff(InvalidRequest):
     """An operator has forbidden it until further notice."""
 
 
+class NotSupported(InvalidRequest):
+    """The server cannot do that: it is of an earlier version, or a package that it takes is not installed there."""
+
+
 class AccessDenied(InvalidRequest):
     """Whoever calls may not do that. Nothing was done, and the message says nothing of what is stored."""
 

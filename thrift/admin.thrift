@@ -215,6 +215,22 @@ struct AdminPage {
   4: i64 tablets = 0
 }
 
+/** A column of adminScanArrow. Its values are read as `readAs`: int8 to int64 and uint8 to uint64, float and double,
+ * big-endian; bool, a byte; string, UTF-8; binary, whatever they are. */
+struct AdminArrowColumn {
+  1: binary family,
+  2: binary qualifier,
+  3: string readAs = "binary"
+}
+
+/** Record batches, as a stream of Arrow's IPC format; empty: none. A page without any may have a position all the same. */
+struct AdminArrowPage {
+  1: binary batches,
+  2: optional AdminPosition position,
+  3: i64 rowsScanned = 0,
+  4: i64 tablets = 0
+}
+
 /** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. A delete of the family
  * without a name is one of the whole row, for clients that may not see which families there are; older servers refuse
  * it. */
@@ -313,6 +329,11 @@ service HbtableAdmin {
   list<AdminRow> adminGet(1: binary table, 2: binary row, 3: AdminRead read)
     throws (1: IOError io, 2: IllegalArgument ia)
   AdminPage adminScan(1: binary table, 2: AdminScan scan) throws (1: IOError io, 2: IllegalArgument ia)
+  /** A page of a scan as record batches. With columns: a record a row that has any of the columns which `scan` reads,
+   * without whole families, or of these, if it names none: the row, and the newest value of each, null where there is
+   * none. Without: a record a cell: row, column, timestamp, value. Refused by a server that has no pyarrow. */
+  AdminArrowPage adminScanArrow(1: binary table, 2: AdminScan scan, 3: list<AdminArrowColumn> columns)
+    throws (1: IOError io, 2: IllegalArgument ia)
   /** All or nothing, in this order. ttlMillis 0: for ever. */
   void adminMutate(1: binary table, 2: binary row, 3: list<AdminOperation> operations, 4: i64 ttlMillis)
     throws (1: IOError io, 2: IllegalArgument ia)

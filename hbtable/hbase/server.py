@@ -15,6 +15,7 @@ from hbtable.access.scopes import GLOBAL
 from hbtable.access.user import User, acting_as
 from hbtable.client.admin import Admin
 from hbtable.filters.grammar import parse as parse_filter
+from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
 from hbtable.hbase.admin.cells import AdminCellCalls
 from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.cluster import AdminClusterCalls
@@ -256,6 +257,7 @@ class ThriftGateway:
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
             AdminCellCalls(tables, _families(tables), self._options.answer_bytes, self._context.pause),
+            AdminArrowCalls(self._runtime, tables, self._options.answer_bytes, self._context.pause),
             AdminGrantCalls(self._guard),
             DeclaredAdminCalls(tables, cluster, names, self._context.pause),
         )

@@ -12,7 +12,7 @@ from hbtable.shell.errors import BrokenOff, ShellError
 
 READS: Final = frozenset(
     (
-        *("adminGet", "adminScan", "getRowsWithColumnsTs"),
+        *("adminGet", "adminScan", "adminScanArrow", "getRowsWithColumnsTs"),
         *("adminTable", "adminTablets", "getTableNames", "getTableRegions", "isTableEnabled"),
         "getColumnDescriptors",
         *("adminNamespace", "adminNamespaces", "adminFamilyUsage"),

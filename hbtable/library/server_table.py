@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any, Final, final
 
 from hbtable.hbase.admin.structs import (
+    AdminArrowColumn,
     AdminCell,
     AdminColumn,
     AdminMutation,
@@ -126,22 +127,34 @@ class ServerTable:
 
     @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
-        position = None if request.position is None else AdminPosition(*request.position)
-        page = self._server.admin(
-            "adminScan",
-            self.name,
-            AdminScan(
-                _read(request.spec),
-                request.range.start,
-                request.range.stop,
-                request.reversed,
-                min(request.cells_per_row, LARGEST_I32),
-                min(request.max_rows, LARGEST_I32),
-                position,
-            ),
-        )
-        after = None if page.position is None else ScanPosition(*page.position)
-        return ScanPage([_row(found) for found in page.rows], after)
+        page = self._server.admin("adminScan", self.name, _scan(request))
+        return ScanPage([_row(found) for found in page.rows], _after(page.position))
+
+    @switches
+    def arrow_page(
+        self, request: ScanRequest, columns: Sequence[tuple[bytes, bytes, str]] | None
+    ) -> tuple[bytes, ScanPosition | None]:
+        """A page as the server's record batches (arrow.wire): a record a row with these columns, and what each is read
+        as, or a record a cell. NotSupported."""
+        asked = None if columns is None else [AdminArrowColumn(*column) for column in columns]
+        page = self._server.admin("adminScanArrow", self.name, _scan(request), asked)
+        return page.batches, _after(page.position)
+
+
+def _scan(request: ScanRequest) -> AdminScan:
+    return AdminScan(
+        _read(request.spec),
+        request.range.start,
+        request.range.stop,
+        request.reversed,
+        min(request.cells_per_row, LARGEST_I32),
+        min(request.max_rows, LARGEST_I32),
+        None if request.position is None else AdminPosition(*request.position),
+    )
+
+
+def _after(position: AdminPosition | None) -> ScanPosition | None:
+    return None if position is None else ScanPosition(*position)
 
 
 def _skips_log(mutation: RowMutation) -> bool:

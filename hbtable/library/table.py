@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypedDict, final
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, final
 
 from hbtable.client.columns import K, Key, full, listed, write_time
 from hbtable.client.filter_text import Filter
@@ -104,25 +104,18 @@ class Table(Rows):
         A batch is what is read at a time: at most `batch_rows` rows, and fewer where they are large. The other
         arguments are scan()'s. Like a scan it is not a snapshot.
         """
-        try:
-            reading = import_module("hbtable.library.arrow.reading")
-        except ModuleNotFoundError as error:
-            if error.name != "pyarrow":
-                raise
-            raise InvalidRequest(
-                "to_arrow needs pyarrow, which is not installed: pip install 'hbtable[arrow]'"
-            ) from None
+        forms, reading = _arrow("to_arrow", "hbtable.arrow.forms", "hbtable.library.arrow_reading")
         is_wide = isinstance(columns, Mapping)
         if is_wide and versions not in (None, 1):
             raise WrongValue("with types in 'columns' a record has one value of each column; give names for 'versions'")
         batch_rows = at_least_one("'batch_rows'", batch_rows)
         rows = row_range(row_start, row_stop, row_prefix)
         spec = scan_spec(columns, filter, timestamp, versions, time_range)
-        pieces = 0 if is_wide or filter is not None else reading.CELLS_AT_ONCE
-        form = reading.WideForm(columns, row) if is_wide else reading.LongForm(row)
-        by_column = tuple(form.by_column) if is_wide else ()
+        pieces = 0 if is_wide or filter is not None else forms.CELLS_AT_ONCE
+        form = forms.WideForm(forms.wide_columns(columns), row) if is_wide else forms.LongForm(row)
+        by_column = tuple((one.family, one.qualifier) for one in form.columns) if is_wide else ()
         request = ScanRequest(rows, spec, cells_per_row=pieces, max_rows=batch_rows, by_column=by_column)
-        reader: RecordBatchReader = reading.batch_reader(form, self.table.scan_page, request)
+        reader: RecordBatchReader = reading.batch_reader(form, self.table, request)
         return reader
 
     @switches
@@ -213,6 +206,16 @@ class Table(Rows):
         if not row_start and not row_stop and not row_prefix:
             raise WrongType("give 'row_start', 'row_stop' or 'row_prefix'; truncate_table() deletes all rows")
         self.table.delete_range(row_range(row_start, row_stop, row_prefix, False), write_time(timestamp))
+
+
+def _arrow(method: str, *modules: str) -> list[Any]:
+    """Modules that need pyarrow, which is an extra. InvalidRequest."""
+    try:
+        return [import_module(module) for module in modules]
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+    raise InvalidRequest(f"{method} needs pyarrow, which is not installed: pip install 'hbtable[arrow]'")
 
 
 @switches

@@ -134,7 +134,8 @@ class ScanRequest:
     goes to tablets with TabletService.scan_with_times."""
     by_column: tuple[tuple[bytes, bytes], ...] = ()
     """Whoever names families with qualifiers here, those of the spec's columns, takes ScanPage.columns in this order,
-    and a page that is short because of it. Not passed on to other processes."""
+    and a page that is short because of it. Where the spec does not have them all there are rows. Not passed on to other
+    processes."""
 
 
 def check_request(request: ScanRequest) -> None:

@@ -9,7 +9,7 @@ import os
 import socket
 from typing import Any, Final
 
-from hbtable.errors import Unavailable
+from hbtable.errors import NotSupported, Unavailable, class_names
 from hbtable.fs.folder_socket import connect_to
 from hbtable.hbase.admin import structs as admin_structs
 from hbtable.shell.address import ServerAddress, parse_address
@@ -106,8 +106,9 @@ class ShellConnection:
         except self._exceptions as error:
             raise server_error(error) from None
         except TApplicationException as error:
-            unknown = service == "admin" and error.type == UNKNOWN_METHOD
-            raise ServerError("", self._no_hbtable(method) if unknown else f"{method}: {error.message}") from None
+            if service == "admin" and error.type == UNKNOWN_METHOD:
+                raise ServerError("", self._no_hbtable(method), classes=class_names(NotSupported())) from None
+            raise ServerError("", f"{method}: {error.message}") from None
         except (TDecodeException, OverflowError, UnicodeError) as error:
             self.close()  # half of the request may be in the buffer
             raise OutOfRange(f"{method} cannot be told this: {error}") from None

@@ -220,8 +220,7 @@ class SSTableReader:
         for current, block in self.blocks(number, end, cache_blocks):
             if cache_blocks:
                 block.keep_decoded()
-                if block.memory_bytes != block.charged_bytes:
-                    self._cache.recount(block)
+                self.recount(block)
             keys, values = block.decoded()
             if meter is not None:
                 meter.read(block.memory_bytes)
@@ -248,6 +247,17 @@ class SSTableReader:
                 run += run
             yield current, block
 
+    def numbers(self, start: bytes, stop: bytes) -> range:
+        """Of the blocks that may hold keys from `start` up to `stop` (b"": to the end)."""
+        index = self._index
+        first = max(bisect_right(index.separators, start) - 1, 0)
+        return range(first, bisect_left(index.first_keys, stop, first) if stop else len(index.first_keys))
+
+    def recount(self, block: Block) -> None:
+        """Tells the cache what the block takes now."""
+        if block.memory_bytes != block.charged_bytes:
+            self._cache.recount(block)
+
     @switches
     def blocks_of_whole_rows(
         self, start: bytes, stop: bytes, cache_blocks: bool, is_alone: Callable[[bytes, bytes], bool]
@@ -256,33 +266,35 @@ class SSTableReader:
         of all others behind them. The first block may begin before `start`, and the last one go beyond `stop` (b"": to
         the end). `is_alone`: asked before a block is read whether nothing else holds anything from one key up to
         another. May switch, here and at each."""
-        index = self._index
-        first_keys = index.first_keys
-        number = max(bisect_right(index.separators, start) - 1, 0)
-        end = bisect_left(first_keys, stop, number) if stop else len(first_keys)
+        numbers = self.numbers(start, stop)
         behind = start
-        blocks = self.blocks(number, end, cache_blocks)
-        for current in range(number, end):
-            start, behind = behind, self._row_behind(current)
+        blocks = self.blocks(numbers.start, numbers.stop, cache_blocks)
+        for current in numbers:
+            start, behind = behind, self.row_behind(current)
             if not behind or not is_alone(start, behind):
                 return
             _, block = next(blocks)
             try:
                 yield block, behind
             finally:
-                if block.memory_bytes != block.charged_bytes and cache_blocks:
-                    self._cache.recount(block)
+                if cache_blocks:
+                    self.recount(block)
 
-    def _row_behind(self, number: int) -> bytes:
+    def row_behind(self, number: int) -> bytes:
         """A key between those of the rows that begin in the block and all others behind it; b"" when its last row goes
         on in the next one."""
+        behind = self.between_rows(number)
+        index = self._index
+        return behind if number + 1 == len(index.first_keys) or index.separators[number + 1] <= behind else b""
+
+    def between_rows(self, number: int) -> bytes:
+        """A key between those of the rows that end before the row with which the next block begins, and its own."""
         index = self._index
         if number + 1 == len(index.first_keys):
             key = self.properties.last_key
             return key[: key.index(TERMINATOR)] + b"\x00\x02"
         key = index.first_keys[number + 1]
-        behind = key[: key.index(TERMINATOR) + 2]
-        return behind if index.separators[number + 1] <= behind else b""
+        return key[: key.index(TERMINATOR) + 2]
 
     @switches
     def _block(self, number: int, cache_blocks: bool) -> Block:

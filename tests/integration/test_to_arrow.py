@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 import hbtable
+from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
+from hbtable.library.server_calls import ServerCalls
+from hbtable.model.read import ScanRequest
 
 ROWS = 300
 
@@ -195,9 +198,53 @@ def test_a_long_row_comes_in_pieces(hbtable_db: hbtable.Database) -> None:
     assert [batch.num_rows for batch in batches] == [10_000, 10_000, 5_000]
 
 
+def test_a_server_makes_the_record_batches(databases: list[hbtable.Database], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    admin = ServerCalls.admin
+
+    def noted(self: ServerCalls, method: str, *arguments: object) -> Any:
+        asked.append(method)
+        return admin(self, method, *arguments)
+
+    monkeypatch.setattr(ServerCalls, "admin", noted)
+    table = databases[1].table("t")
+    assert (
+        table.to_arrow({"e:n": pa.int64()}).read_all()
+        == databases[0].table("t").to_arrow({"e:n": pa.int64()}).read_all()
+    )
+    assert (
+        table.to_arrow(["e"], versions=2).read_all() == databases[0].table("t").to_arrow(["e"], versions=2).read_all()
+    )
+    assert set(asked) == {"adminScanArrow"}
+
+
+def test_a_server_without_pyarrow(databases: list[hbtable.Database], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so, and the library makes the batches of its rows."""
+    for module in [name for name in sys.modules if name.startswith("hbtable.arrow")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(AdminArrowCalls, "_load", without_pyarrow)
+    table = databases[1].table("t")
+    with pytest.raises(hbtable.NotSupported, match=r"the server has no pyarrow.*pip install 'hbtable\[arrow\]'"):
+        table.table.arrow_page(ScanRequest(), None)
+    assert records(table.to_arrow({"e:n": pa.int64()})) == records(
+        databases[0].table("t").to_arrow({"e:n": pa.int64()})
+    )
+
+
+def without_pyarrow(calls: AdminArrowCalls) -> None:
+    """In the server's thread, and only there: the library of this process has it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "pyarrow", None)
+        patched.setattr(calls, "_wire", None)
+        load(calls)
+
+
+load = AdminArrowCalls._load
+
+
 def test_without_pyarrow(hbtable_db: hbtable.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     table = hbtable_db.create_table("t", ["f"])
-    for module in [name for name in sys.modules if name.startswith("hbtable.library.arrow")]:
+    for module in [name for name in sys.modules if name.startswith(("hbtable.arrow", "hbtable.library.arrow_reading"))]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(hbtable.InvalidRequest, match=r"pip install 'hbtable\[arrow\]'"):

@@ -118,6 +118,15 @@ def test_rows_by_column_are_what_is_tested(columns: list[Column]) -> None:
     assert same_rows([(columns, ALL, 7, 1 << 20)], LOADED) == 40
 
 
+@pytest.mark.parametrize("width", [2, 3, 7])
+def test_rows_that_go_on_in_the_next_block_come_by_column(width: int) -> None:
+    puts = [
+        ("put", b"r%03d" % row, (b"f", b"%d" % column), 5, bytes(20)) for row in range(40) for column in range(width)
+    ]
+    columns = [(b"f", b"%d" % column) for column in range(width)]
+    assert same_rows([(columns, ALL, 1000, 1 << 20)], [puts, ("flush",)]) == 40
+
+
 def test_a_page_of_no_rows_comes_further() -> None:
     steps = [*LOADED, [("put", b"z", (b"f", b"rare"), 5, b"v")], ("flush",)]
     assert same_rows([([(b"f", b"rare")], ALL, 1000, 1 << 20)], steps) == 1
@@ -147,7 +156,7 @@ def test_planted_bugs_are_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
     elif bug == "markers":
         monkeypatch.setattr(rows_by_column, "_of_any", _whatever_kind)
     elif bug == "torn rows":
-        monkeypatch.setattr(SSTableReader, "_row_behind", _behind_whatever_row)
+        monkeypatch.setattr(SSTableReader, "row_behind", _behind_whatever_row)
     elif bug == "lost rows":
         monkeypatch.setattr(column_pages, "successor", lambda row: row[:-1] + bytes((row[-1] + 1, 0)))
     else:

@@ -254,7 +254,7 @@ def test_planted_bugs_are_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
     elif bug == "time to live":
         monkeypatch.setattr(plain_pages, "_shows_all", lambda *_: True)
     elif bug == "torn rows":
-        monkeypatch.setattr(SSTableReader, "_row_behind", _behind_whatever_row)
+        monkeypatch.setattr(SSTableReader, "row_behind", _behind_whatever_row)
     else:
         monkeypatch.setattr(plain_pages, "successor", lambda row: successor(row + b"\x00"))
     with pytest.raises((AssertionError, HbtableError)):

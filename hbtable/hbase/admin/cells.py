@@ -27,7 +27,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import Columns, ReadSpec, ScanPosition, ScanRequest
+from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
@@ -36,6 +36,7 @@ Pause = Callable[[], object]
 _KIND_AND_FAMILY = itemgetter(0, 1)
 _WHOLE_ROW = (DELETE_FAMILY, b"")
 _MOST_ROWS = 10_000
+_PAGE_BYTES = 4 << 20
 _ROWS_BETWEEN_PAUSES = 512
 _CELLS_BETWEEN_PAUSES = 2048
 
@@ -54,7 +55,6 @@ class AdminCellCalls:
         self._families = families
         self._pause = pause
         self._answer_bytes = answer_bytes
-        self._page_bytes = min(4 << 20, answer_bytes)
 
     @switches
     def adminGet(self, table: bytes | None, row: bytes | None, read: AdminRead | None) -> list[AdminRow]:
@@ -68,22 +68,11 @@ class AdminCellCalls:
     @switches
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
         scan = scan or AdminScan()
-        read = scan.read or AdminRead()
-        position = None if scan.position is None else ScanPosition(*scan.position)
-        request = ScanRequest(
-            RowRange(scan.start_row, scan.stop_row),
-            _spec(read, self._answer_bytes, self._pause),
-            scan.reversed,
-            max(scan.cells_per_row, 0),
-            min(max(scan.max_rows, 1), _MOST_ROWS),
-            self._page_bytes,
-            position,
-        )
-        page = self._tables.named(table).scan_page(request)
-        after = None if page.next is None else AdminPosition(*page.next)
+        page = self._tables.named(table).scan_page(scan_request(scan, self._answer_bytes, self._pause))
         rows = with_pauses(page.rows, self._pause, _ROWS_BETWEEN_PAUSES)
-        shown = [_row(found, read.raw, self._pause) for found in rows]
-        return AdminPage(shown, after, page.rows_scanned, page.tablets)
+        raw = scan.read is not None and scan.read.raw
+        shown = [_row(found, raw, self._pause) for found in rows]
+        return AdminPage(shown, position_after(page), page.rows_scanned, page.tablets)
 
     @switches
     def adminMutate(
@@ -161,6 +150,24 @@ def _operations(given: Sequence[AdminOperation], families: Families, pause: Paus
         else:
             made.append((kind, family, qualifier, timestamp, value))
     return made
+
+
+@switches
+def scan_request(scan: AdminScan, answer_bytes: int, pause: Pause) -> ScanRequest:
+    """The page that `scan` asks for. InvalidRequest."""
+    return ScanRequest(
+        RowRange(scan.start_row, scan.stop_row),
+        _spec(scan.read or AdminRead(), answer_bytes, pause),
+        scan.reversed,
+        max(scan.cells_per_row, 0),
+        min(max(scan.max_rows, 1), _MOST_ROWS),
+        min(_PAGE_BYTES, answer_bytes),
+        None if scan.position is None else ScanPosition(*scan.position),
+    )
+
+
+def position_after(page: ScanPage) -> AdminPosition | None:
+    return None if page.next is None else AdminPosition(*page.next)
 
 
 @switches

@@ -222,6 +222,23 @@ class AdminPage(NamedTuple):
     tablets: int = 0
 
 
+class AdminArrowColumn(NamedTuple):
+    """A column, and what its values are read as (arrow.wire)."""
+
+    family: bytes = b""
+    qualifier: bytes = b""
+    read_as: str = "binary"
+
+
+class AdminArrowPage(NamedTuple):
+    """Record batches as bytes, where to go on, and what it cost."""
+
+    batches: bytes
+    position: AdminPosition | None = None
+    rows_scanned: int = 0
+    tablets: int = 0
+
+
 class AdminMutation(NamedTuple):
     """Operations on one row among others."""
 

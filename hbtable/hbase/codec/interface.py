@@ -45,6 +45,7 @@ _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "AdminRead": admin_structs.AdminRead,
     "AdminPosition": admin_structs.AdminPosition,
     "AdminScan": admin_structs.AdminScan,
+    "AdminArrowColumn": admin_structs.AdminArrowColumn,
     "AdminOperation": admin_structs.AdminOperation,
     "AdminMutation": admin_structs.AdminMutation,
     "AdminGrant": admin_structs.AdminGrant,

@@ -6,18 +6,19 @@ rows, where none has any of the columns, and still come further.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 from hbtable.encoding.cell_key import range_key, row_of, stored_column
 from hbtable.encoding.rows_by_column import rows_by_column
 from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import ColumnSlices, RowsByColumn, ScanPage, ScanPosition, ScanRequest
-from hbtable.sstable.block import Block
+from hbtable.sstable.joined_rows import RowPairs, joined_rows
+from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import asks_for_whole_rows, fill
+from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -46,8 +47,18 @@ def _asks_for_columns(request: ScanRequest, layout: LocalityGroupLayout) -> bool
     return (
         bool(request.by_column)
         and asks_for_whole_rows(request)
+        and _are_read(request)
         and all(layout.stored.get(family) in layout.plain_families for family, _ in request.by_column or ())
         and request.spec.max_versions == 1
+    )
+
+
+def _are_read(request: ScanRequest) -> bool:
+    """Whether the spec has all the columns: of a user who may not see some of them it does not, and he gets rows."""
+    columns = request.spec.columns
+    return columns is None or all(
+        family in columns and ((qualifiers := columns[family]) is None or qualifier in qualifiers)
+        for family, qualifier in request.by_column
     )
 
 
@@ -72,8 +83,14 @@ class _Page:
     def takes(self, stack: Stack) -> bool:
         return True
 
-    def add(self, block: Block, start: bytes, behind: bytes, keep: bool) -> bool:
-        keys, values = block.decoded()
+    @switches
+    def parts(
+        self, reader: SSTableReader, start: bytes, stop: bytes, keep: bool, is_alone: Alone
+    ) -> Iterator[tuple[RowPairs, bytes]]:
+        return joined_rows(reader, start, stop, keep, is_alone)
+
+    def add(self, part: RowPairs, start: bytes, behind: bytes, keep: bool) -> bool:
+        keys, values = part
         first = bisect_left(keys, start)
         last = bisect_left(keys, self._stop) if self._stop and behind > self._stop else len(keys)
         if first or last < len(keys):

@@ -4,15 +4,14 @@ a block at once is what a scan would have given of its rows one by one.
 A page that is filled so ends where the stretch does; who asks for such pages goes on with the next.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from hbtable.encoding.cell_key import range_key
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanRequest
-from hbtable.sstable.block import Block
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
 from hbtable.tablet.damage import UnreadableFile
@@ -20,17 +19,27 @@ from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.version import Stack
 
+Alone = Callable[[bytes, bytes], bool]
+"""Whether nothing but one file holds anything from one key up to another."""
+T = TypeVar("T")
 
-class BlockPage(Protocol):
-    """A page that is made of blocks."""
+
+class BlockPage(Protocol[T]):
+    """A page that is made of blocks, or of the pairs of their rows."""
 
     def takes(self, stack: Stack) -> bool:
         """Asked before its blocks are read."""
 
-    def add(self, block: Block, start: bytes, behind: bytes, keep: bool) -> bool:
-        """The rows of the block from the key `start` on that still fit. `behind` lies between the keys of its rows and
-        all behind them. `keep`: the block stays in the cache. False when the page ends here, with the rows added or
-        before a block of which none can be."""
+    @switches
+    def parts(
+        self, reader: SSTableReader, start: bytes, stop: bytes, keep: bool, is_alone: Alone
+    ) -> Iterator[tuple[T, bytes]]:
+        """As SSTableReader.blocks_of_whole_rows."""
+
+    def add(self, part: T, start: bytes, behind: bytes, keep: bool) -> bool:
+        """The rows of the part from the key `start` on that still fit. `behind` lies between the keys of its rows and
+        all behind them. `keep`: its block stays in the cache. False when the page ends here, with the rows added or
+        before a part of which none can be."""
 
 
 def asks_for_whole_rows(request: ScanRequest) -> bool:
@@ -47,7 +56,7 @@ def asks_for_whole_rows(request: ScanRequest) -> bool:
 
 @switches
 def fill(
-    page: BlockPage,
+    page: BlockPage[T],
     stacks: Sequence[Stack],
     bounds: RowRange,
     caches: Callable[[Stack], bool],
@@ -67,8 +76,8 @@ def fill(
             return False
         before, keep = start, caches(stack)
         try:
-            for block, behind in reader.blocks_of_whole_rows(start, stop, keep, _alone(stacks, reader)):
-                if not page.add(block, start, behind, keep):
+            for part, behind in page.parts(reader, start, stop, keep, _alone(stacks, reader)):
+                if not page.add(part, start, behind, keep):
                     return False
                 start = behind
                 pacer.pause()
@@ -98,7 +107,7 @@ def _first_file(stacks: Sequence[Stack], start: bytes, stop: bytes) -> tuple[Sta
     return found
 
 
-def _alone(stacks: Sequence[Stack], reader: SSTableReader) -> Callable[[bytes, bytes], bool]:
+def _alone(stacks: Sequence[Stack], reader: SSTableReader) -> Alone:
     return lambda start, stop: _is_alone(stacks, reader, start, stop)
 
 

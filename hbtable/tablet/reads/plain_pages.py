@@ -6,6 +6,7 @@ goes on with the next. The rows are the same either way.
 """
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Final, final
 
 from hbtable.encoding.cell_key import range_key, row_of
@@ -13,10 +14,11 @@ from hbtable.encoding.row_results import RowResults
 from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import PlainSlices, ScanPage, ScanPosition, ScanRequest
 from hbtable.sstable.block import Block
+from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import asks_for_whole_rows, fill
+from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -69,6 +71,12 @@ class _Page:
 
     def takes(self, stack: Stack) -> bool:
         return _shows_all(stack.families, self._layout)  # or rows would be made of its blocks that nobody asks for
+
+    @switches
+    def parts(
+        self, reader: SSTableReader, start: bytes, stop: bytes, keep: bool, is_alone: Alone
+    ) -> Iterator[tuple[Block, bytes]]:
+        return reader.blocks_of_whole_rows(start, stop, keep, is_alone)
 
     def add(self, block: Block, start: bytes, behind: bytes, keep: bool) -> bool:
         found = block.plain_rows(keep)

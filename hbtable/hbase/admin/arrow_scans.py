@@ -1,0 +1,123 @@
+"""Pages of scans as Arrow's record batches, for clients that would make these of rows.
+
+As with adminScan nothing is kept between pages, and a page costs and ends as its scan does. pyarrow is an extra, and is
+imported at the first call: that takes some 0.3 s, in a thread.
+"""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Final, final
+
+from hbtable.errors import LimitExceeded, NotSupported
+from hbtable.hbase.admin.cells import position_after, scan_request
+from hbtable.hbase.admin.structs import AdminArrowColumn, AdminArrowPage, AdminScan
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.errors import BadArgument
+from hbtable.model.read import Columns, ScanRequest
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.request_budget import hold
+from hbtable.switches import switches
+
+_MOST_COLUMNS: Final = 4096
+_MOST_VALUES: Final = 1_000_000
+"""Of a page: a null takes memory, too, and no cell stands for it."""
+_COLUMNS_BY_COLUMN: Final = 256
+"""Of more, blocks are not cut by column: each of them would have a place for each column in each of its rows."""
+
+
+@final
+class AdminArrowCalls:
+    """The admin service's calls that answer with record batches. `answer_bytes`: the largest answer. `pause` lets
+    other tasks run."""
+
+    def __init__(self, runtime: Runtime, tables: TableBackend, answer_bytes: int, pause: Callable[[], object]) -> None:
+        self._runtime = runtime
+        self._tables = tables
+        self._answer_bytes = answer_bytes
+        self._pause = pause
+        self._forms: Any = None
+        self._wire: Any = None
+
+    @switches
+    def adminScanArrow(
+        self, table: bytes | None, scan: AdminScan | None, columns: Sequence[AdminArrowColumn] | None
+    ) -> AdminArrowPage:
+        self._load()
+        request = scan_request(scan or AdminScan(), self._answer_bytes, self._pause)
+        if request.spec.raw:
+            raise BadArgument("a raw scan has markers, for which record batches have no place")
+        if columns is None:
+            form = self._forms.LongForm()
+        else:
+            form = self._wide_form(columns)
+            request = _by_column(request, columns)
+        page = self._tables.named(table).scan_page(request)
+        batches = list(form.batches(page, self._pause))
+        hold(2 * sum(batch.nbytes for batch in batches))  # as batches, and as bytes
+        return AdminArrowPage(self._wire.sent(form, batches), position_after(page), page.rows_scanned, page.tablets)
+
+    @switches
+    def _load(self) -> None:
+        """NotSupported."""
+        if self._wire is not None:
+            return
+        try:
+            self._wire = self._runtime.offload("import", import_module, "hbtable.arrow.wire")
+            self._forms = import_module("hbtable.arrow.forms")
+        except ModuleNotFoundError as error:
+            if error.name != "pyarrow":
+                raise
+            raise NotSupported(
+                "the server has no pyarrow, which makes record batches: pip install 'hbtable[arrow]' where it runs"
+            ) from None
+
+    def _wide_form(self, columns: Sequence[AdminArrowColumn]) -> Any:
+        if len(columns) > _MOST_COLUMNS:
+            raise LimitExceeded(f"the call asks for {len(columns)} columns, at most {_MOST_COLUMNS} can be")
+        make, read_as = self._forms.WideColumn, self._wire.read_as
+        asked = [
+            make(family, qualifier, read_as(name), str(number))
+            for number, (family, qualifier, name) in enumerate(columns)
+        ]
+        if len({(one.family, one.qualifier) for one in asked}) < len(asked):
+            raise BadArgument("a column is asked for twice")
+        return self._forms.WideForm(asked)
+
+
+def _by_column(request: ScanRequest, columns: Sequence[AdminArrowColumn]) -> ScanRequest:
+    """The request for these columns, and for whatever else its scan names: a row is there when it has any of them."""
+    if request.spec.max_versions != 1 or request.cells_per_row:
+        raise BadArgument("a record a row has one value of each column: versions and pieces come without columns")
+    wanted = [(family, qualifier) for family, qualifier, _ in columns]
+    others = _named(request.spec.columns)
+    if not wanted and not others:
+        raise BadArgument("the call names no columns, and its scan none either")
+    named = [*wanted, *(one for one in others if one not in set(wanted))]
+    most = max(_MOST_VALUES // len(named), 1)
+    return replace(
+        request,
+        spec=request.spec.of_columns(_together(named)),
+        max_rows=min(request.max_rows, most),
+        by_column=tuple(named) if len(named) <= _COLUMNS_BY_COLUMN else (),
+    )
+
+
+def _named(columns: Columns | None) -> list[tuple[bytes, bytes]]:
+    found: list[tuple[bytes, bytes]] = []
+    for family, qualifiers in (columns or {}).items():
+        if qualifiers is None:
+            raise BadArgument("a record of a row has columns: its scan cannot name a whole family")
+        found += [(family, qualifier) for qualifier in sorted(qualifiers)]
+    if len(found) > _MOST_COLUMNS:
+        raise LimitExceeded(f"the scan names {len(found)} columns, at most {_MOST_COLUMNS} can be")
+    return found
+
+
+def _together(columns: Sequence[tuple[bytes, bytes]]) -> Columns:
+    found: dict[bytes, set[bytes]] = {}
+    for family, qualifier in columns:
+        found.setdefault(family, set()).add(qualifier)
+    return {family: frozenset(qualifiers) for family, qualifiers in found.items()}
