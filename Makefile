@@ -25,6 +25,7 @@
 #   make fuzz | patterns | filter-fuzz
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
+#   make turns            tests of which make verify takes an eighth, by its seed
 #   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -41,11 +42,11 @@ native: $(VENV)/.native
 
 # Tests start Python thousands of times. Where the environment says to write no bytecode (images of containers do), each
 # of them compiles all that it imports once more: the start of a server takes 1.3 s of the processor, and 0.6 s with it.
-test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONDONTWRITEBYTECODE =
-test test-quick verify check compat long-tests cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
+test test-quick verify check compat long-tests turns cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONDONTWRITEBYTECODE =
+test test-quick verify check compat long-tests turns cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 
 # Sets of text have another order in each process of Python, unless this says which.
-test test-quick: export PYTHONHASHSEED = 0
+test test-quick turns: export PYTHONHASHSEED = 0
 ifeq ($(SEED),0)
 verify: override export SEED := $(strip $(shell od -An -N3 -tu4 /dev/urandom))
 else
@@ -56,13 +57,21 @@ verify: export PYTHONHASHSEED = $(SEED)
 # The tiers (docs/testing.md). One process for each processor; ARGS="-n 0" for one test after the other, in this process.
 PARALLEL := -n auto --dist worksteal
 
+# Tests of `make test` wait for servers, sockets and disks a quarter of the time: two more than there are processors.
+PROCESSORS = $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+WAITING = -n $(shell expr $(PROCESSORS) + 2) --dist worksteal
+
 .PHONY: test-quick
 test-quick: $(VENV)/.test
 	$(BIN)/pytest $(PARALLEL) -m "not integration and not slow and not verify" $(ARGS)
 
 .PHONY: test
 test: $(VENV)/.test
-	$(BIN)/pytest $(PARALLEL) -m "not verify and not alone" $(ARGS)
+	$(BIN)/pytest $(WAITING) -m "not verify and not alone and not turns" $(ARGS)
+
+.PHONY: turns
+turns: $(VENV)/.test
+	$(BIN)/pytest $(PARALLEL) -m turns $(ARGS)
 
 # Each part prints pytest's summary line, then here how long it took.
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
@@ -72,10 +81,9 @@ verify: $(VENV)/.test
 	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
 	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
 	@$(call TIMED,$(MAKE) cluster-test-alone,cluster tests that measure)
-	@$(call TIMED,$(MAKE) compat,make compat)
-	@$(call TIMED,$(MAKE) other-systems,make other-systems)
 	@$(call TIMED,$(MAKE) manual,make manual)
 	@$(call TIMED,$(MAKE) types,make types)
+	@$(call TIMED,.ci/side-by-side "$(MAKE) compat" "$(MAKE) other-systems",make compat and make other-systems)
 
 # Warnings are errors: links that lead nowhere, docstrings that are no text.
 .PHONY: manual
@@ -142,11 +150,11 @@ cluster-test-waiting: $(VENV)/.test
 	$(INSTALL_HDFS)
 	$(BIN)/pytest -n 4 --dist worksteal -m "not alone" cluster-tests
 
-# Those that measure use a seventh of a processor, and have nothing but each other beside them.
+# Those that measure use a seventh of two processors, two of them at once, and have nothing but each other beside them.
 .PHONY: cluster-test-alone
 cluster-test-alone: $(VENV)/.test
 	$(INSTALL_HDFS)
-	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
+	$(BIN)/pytest -n 3 --dist worksteal -m alone cluster-tests
 
 .PHONY: bench
 bench: $(VENV)/.test

@@ -17,7 +17,7 @@ from tests.harness.sim_bugs import BUGS, run_with
 from tests.harness.sim_damage_bugs import DAMAGE_BUGS, run_damaged_with
 from tests.harness.sim_damaged import run_damaged_seed
 from tests.harness.sim_schedule import Outcome, run_seed
-from tests.harness.sim_seeds import outcomes
+from tests.harness.sim_seeds import outcomes, timed
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     if arguments.bug:
         run = partial(run_damaged_with if damaged else run_with, arguments.bug)
     way = " --damage" if damaged else ""
-    for number, (outcome, seconds) in enumerate(outcomes(partial(_timed, run), seeds), 1):
+    for number, (outcome, seconds) in enumerate(outcomes(partial(timed, run), seeds), 1):
         processor += seconds
         total += outcome.count
         if outcome.violations:
@@ -57,12 +57,6 @@ def main() -> None:
     print(", ".join(f"{name} {count}" for name, count in sorted(total.items())))
     if failed or bug:
         raise SystemExit(1)
-
-
-def _timed(run: Callable[[int], Outcome], seed: int) -> tuple[Outcome, float]:
-    """In the process of the seed, which is no child of this one. The second: what the processor took for it."""
-    begin = time.process_time()
-    return run(seed), time.process_time() - begin
 
 
 if __name__ == "__main__":

@@ -20,11 +20,12 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything
 from tests.harness.full_disk import BALLAST_BYTES, TABLE, Machine
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import quick_first
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each failure is logged
 
-SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 7))]
+SEEDS = quick_first(range(1, 7), 1, 2)
 
 
 # ---------------------------------------------------------------- simulated
@@ -180,7 +181,7 @@ def test_a_delete_that_finds_the_disk_full_is_carried_out(seed: int, way: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (8, 12, 22, 24))])
+@pytest.mark.parametrize("seed", quick_first([1, 8, 2, 3, 4, 5, 6, 12, 22, 24], 0, 2))
 def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(seed: int) -> None:
     """The start has the half of what was kept back, 200 kB, and takes back what it leaves. The seeds have up to
     200 tablets, which is more than this takes rows in METADATA: it has to do for the first rows that a drop deletes,
@@ -208,12 +209,11 @@ def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(s
     machine.power_loss(still_full=True).run(after)
 
 
-@pytest.mark.parametrize(
-    ("seed", "lives"), [(1, 4), *(pytest.param(seed, 10, marks=pytest.mark.slow) for seed in range(1, 7))]
-)
-def test_a_server_that_dies_again_and_again_on_a_full_disk_still_starts(seed: int, lives: int) -> None:
+@pytest.mark.parametrize("seed_and_lives", quick_first([(1, 4), *((seed, 10) for seed in range(1, 7))], 1, 2))
+def test_a_server_that_dies_again_and_again_on_a_full_disk_still_starts(seed_and_lives: tuple[int, int]) -> None:
     """At any time: in the middle of a start, right after it, or when it has done what it can. Another program takes all
     room but what is kept back for starts, and each start gives back what the one before it took."""
+    seed, lives = seed_and_lives
     machine = Machine(seed)
     machine.run(fill_with_two_tables)
     capacity = machine.memory.disk.used_bytes

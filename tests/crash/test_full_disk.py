@@ -16,12 +16,13 @@ from hbtable.errors import OutcomeUnknown, OutOfSpace, StorageFailed, Unavailabl
 from tests.harness.commands import ROOT
 from tests.harness.full_disk import TABLE, Machine
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import quick_first
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each failure is logged
 
 
-SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 9))]
+SEEDS = quick_first(range(1, 9), 2, 3)
 
 
 # ---------------------------------------------------------------- a full disk, simulated

@@ -7,9 +7,11 @@ import gc
 import logging
 import multiprocessing
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -49,3 +51,21 @@ def outcomes(run: Callable[[int], T], seeds: Iterable[int]) -> Iterator[T]:
                 yield running.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def outcomes_within(run: Callable[[int], T], seeds: Iterable[int], processor_seconds: float) -> Iterator[T]:
+    """As outcomes(), but no more than were begun when the seeds that ended had taken `processor_seconds` together, and
+    prints which they were. A slow machine looks at fewer of them, and not for longer."""
+    every, spent, ended = list(seeds), 0.0, 0
+    for outcome, seconds in outcomes(partial(timed, run), every):
+        yield outcome
+        spent, ended = spent + seconds, ended + 1
+        if spent >= processor_seconds:
+            break
+    print(f"seeds {every[0]} to {every[0] + ended - 1}: {ended} of {len(every)} in {spent:.1f} s of the processor")
+
+
+def timed(run: Callable[[int], T], seed: int) -> tuple[T, float]:
+    """In the process of the seed, which is no child of the one that asks; with what the processor took for it."""
+    begin = time.process_time()
+    return run(seed), time.process_time() - begin

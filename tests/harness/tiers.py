@@ -1,12 +1,30 @@
-"""Values of a parametrized test of which `make test-quick` takes some, and `make test` all."""
+"""Values of a parametrized test of which each tier takes some (docs/testing.md)."""
 
 from collections.abc import Iterable
-from itertools import islice
+from typing import Final
+from zlib import crc32
 
 import pytest
 
+from tests.harness.fresh_seed import fresh_seed
 
-def quick_first(values: Iterable[object], quick: int) -> list[object]:
-    """`make test-quick` takes so many of them, from the front. `pytest PATH` takes all."""
-    rest = iter(values)
-    return [*islice(rest, quick), *(pytest.param(value, marks=pytest.mark.slow) for value in rest)]
+TURNS: Final = 8
+"""Of the values that take turns each `make verify` takes one in so many: others with each seed."""
+
+
+def quick_first(values: Iterable[object], quick: int, short: int | None = None) -> list[object]:
+    """`make test-quick` takes `quick` of them, from the front, and `make test` the first `short`, or all. Those beyond
+    take turns. `pytest PATH` takes all."""
+    every = list(values)
+    slow = [pytest.param(value, marks=pytest.mark.slow) for value in every[quick:short]]
+    return [*every[:quick], *slow, *([] if short is None else taking_turns(every[short:]))]
+
+
+def taking_turns(values: Iterable[object]) -> list[object]:
+    """Of these `make verify` takes an eighth, by its seed, and `make turns` all."""
+    return [pytest.param(value, marks=_marks(value)) for value in values]
+
+
+def _marks(value: object) -> list[pytest.MarkDecorator]:
+    is_its_turn = (crc32(repr(value).encode()) + fresh_seed()) % TURNS == 0
+    return [pytest.mark.slow, pytest.mark.turns, *([pytest.mark.verify] if is_its_turn else [])]

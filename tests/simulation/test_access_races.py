@@ -19,11 +19,9 @@ from hbtable.lockservice.interface import Session
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.switches import switches
 from tests.harness.guarded_gateway import GuardedGateway, interface
+from tests.harness.tiers import quick_first
 
-SEEDS = [
-    *range(3),
-    *(pytest.param(seed, marks=pytest.mark.verify) for seed in range(3, 16)),
-]
+SEEDS = quick_first(range(16), 3, 3)
 ROOT, ANN, EVE = User("root"), User("ann"), User("eve")
 NAMESPACE, TABLE, FAMILY = Scope(b"ns"), of_table(b"ns:d"), of_table(b"ns:d", b"f")
 

@@ -1,7 +1,7 @@
 """A whole cluster under seeded faults: what must hold is in harness/sim_schedule.py; here are the seeds of every run.
 
-`make test-quick` runs a handful, `make test` fifty, `make verify` those that find the planted bugs, and 120 that no
-run has seen before. `make cluster-sim` runs 2,000 of these.
+`make test-quick` runs a handful, `make test` 25, `make verify` those that find the planted bugs, and up to 120
+that no run has seen before. `make cluster-sim` runs 2,000 of these.
 """
 
 from collections import Counter
@@ -14,10 +14,13 @@ from tests.harness.fresh_seed import fresh_seed
 from tests.harness.sim_bugs import BUGS, run_with
 from tests.harness.sim_faults import KINDS
 from tests.harness.sim_schedule import Outcome, run_seed
-from tests.harness.sim_seeds import outcomes
+from tests.harness.sim_seeds import outcomes, outcomes_within
+from tests.harness.tiers import quick_first
 
 SEEDS = 50
 FRESH = 120
+PROCESSOR_SECONDS = 12.0
+"""For each twenty of the fresh seeds: about half of them."""
 ENOUGH = {
     "marker": 60,
     "released": 150,
@@ -70,30 +73,30 @@ def test_a_handful_of_seeds() -> None:
         kept_its_promises(outcome)
 
 
-@pytest.mark.slow
-def test_a_cluster_keeps_its_promises_under_faults() -> None:
+@pytest.mark.parametrize("seeds", quick_first([SEEDS // 2, SEEDS], 0, 1))
+def test_a_cluster_keeps_its_promises_under_faults(seeds: int) -> None:
     total: Counter[str] = Counter()
-    for outcome in outcomes(run_seed, range(SEEDS)):
+    for outcome in outcomes(run_seed, range(seeds)):
         kept_its_promises(outcome)
         total += outcome.count
     print(dict(total))
     for kind in KINDS:
-        assert total[f"fault: {kind}"], f"{SEEDS} seeds without {kind}"
+        assert total[f"fault: {kind}"], f"{seeds} seeds without {kind}"
     for what in DONE:
-        assert total[what], f"{SEEDS} seeds without {what}"
+        assert total[what], f"{seeds} seeds without {what}"
     assert any(name.startswith("late: ") and total[name] for name in total), (
         "nothing came after its caller had given up"
     )
     # Runs in which little happened, or little could be said of it, would prove little.
-    assert total["answered"] > 100 * SEEDS
-    assert total["undecided rows"] < SEEDS // 5
+    assert total["answered"] > 100 * seeds
+    assert total["undecided rows"] < seeds // 5
 
 
 @pytest.mark.verify
 @pytest.mark.parametrize("beyond", range(0, FRESH, 20))
 def test_a_cluster_keeps_its_promises_under_faults_that_no_run_has_seen_before(beyond: int) -> None:
     first = fresh_seed() + beyond
-    for outcome in outcomes(run_seed, range(first, first + 20)):
+    for outcome in outcomes_within(run_seed, range(first, first + 20), PROCESSOR_SECONDS):
         kept_its_promises(outcome)
 
 
@@ -104,10 +107,9 @@ def test_a_seed_runs_the_same_way_each_time() -> None:
     assert first.count == second.count
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", (2, pytest.param(17, marks=pytest.mark.verify)))
+@pytest.mark.parametrize("first", quick_first([2, 10, 18, 26], 0, 1))
 def test_a_cluster_keeps_its_promises_over_the_adapters_fakes(first: int) -> None:
-    for outcome in outcomes(partial(run_seed, fakes=True), range(first, first + 15)):
+    for outcome in outcomes(partial(run_seed, fakes=True), range(first, first + 8)):
         assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[0]}"
 
 

@@ -29,6 +29,7 @@ from hbtable.tabletserver.role import TabletServerOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
 from tests.harness.store_damage import is_behind_the_mark
+from tests.harness.tiers import quick_first
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
 
@@ -205,12 +206,12 @@ def test_the_undamaged_store_is_right() -> None:
         )
 
 
-@pytest.mark.slow
-def test_whatever_file_is_damaged_no_answer_is_wrong() -> None:
-    refused = outcomes(range(SEEDS))
+@pytest.mark.parametrize("seeds", quick_first([range(SEEDS // 2), range(SEEDS // 2, SEEDS)], 0, 1))
+def test_whatever_file_is_damaged_no_answer_is_wrong(seeds: range) -> None:
+    refused = outcomes(seeds)
     everything = len(TABLES) * len(ROWS)
     assert any(0 < rows < everything for rows in refused.values())
-    assert sum(rows == everything for rows in refused.values()) < SEEDS // 2, refused
+    assert sum(rows == everything for rows in refused.values()) < len(seeds) // 2, refused
 
 
 def _forgives(gap: Gap, tablet_id: int, first_needed: int) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from tests.campaigns.damaged_lives import DamagedLives
 from tests.harness.store_damage import KINDS
 from tests.harness.store_damage_bugs import STORE_DAMAGE_BUGS, planted
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import quick_first, taking_turns
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
 
@@ -54,10 +54,9 @@ def test_seeds_that_found_a_defect(seed: int) -> None:
     DamagedLives(seed).run()
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("first", SEEDS[::20])
+@pytest.mark.parametrize("first", taking_turns(SEEDS[::5]))
 def test_many_lives(first: int) -> None:
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 5):
         DamagedLives(seed).run()
 
 

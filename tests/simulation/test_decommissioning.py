@@ -7,6 +7,7 @@ import pytest
 from hbtable.errors import HbtableError, InvalidRequest
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
+from tests.harness.tiers import quick_first
 
 SPLITS = [b"row000%03d" % n for n in range(30, 300, 30)]
 
@@ -247,15 +248,15 @@ def test_marks_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
     cluster.runtime.run(body)
 
 
-@pytest.mark.slow
-def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
+@pytest.mark.parametrize("seeds", quick_first([range(40000, 40012), range(40012, 40024)], 0, 1))
+def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet, seeds):
     """As simulation/test_cluster.py, with an operator who does little else. METADATA's tablets leave, too."""
     done = 0
-    for seed in range(40000, 40024):
+    for seed in seeds:
         outcome = Schedule(
             seed, chores=("decommission", "decommission", "split", "move"), gap_seconds=0.0 if seed % 2 else 1.0
         ).run()
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         done += outcome.count["chore: decommission done"]
     print(done)
-    assert done >= 40
+    assert done >= 18

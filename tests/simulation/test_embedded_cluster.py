@@ -276,7 +276,7 @@ def test_an_interrupted_creation_is_taken_back(machine):
     machine.life(second)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(8), 2))
+@pytest.mark.parametrize("seed", quick_first(range(8), 2, 4))
 def test_power_losses_at_any_moment_lose_nothing_acknowledged(machine_of, seed):
     machine = machine_of(seed)
     acknowledged = {}

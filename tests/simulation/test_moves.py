@@ -151,7 +151,7 @@ def test_a_tablet_that_its_new_server_cannot_load_can_be_moved_on(cluster_of, ma
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(6), 2))
+@pytest.mark.parametrize("seed", quick_first(range(6), 2, 3))
 def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, machine, seed):
     cluster = cluster_of(200 + seed)
     chance = cluster.chance

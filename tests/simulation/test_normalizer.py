@@ -123,7 +123,7 @@ def test_a_large_tablet_is_split_where_the_table_asks(cluster_of, machine):
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(4), 1))
+@pytest.mark.parametrize("seed", quick_first(range(4), 1, 2))
 def test_nothing_is_lost_while_servers_and_masters_die(cluster_of, machine, seed):
     """Rows come and go, tablets split, and what is small or empty is merged all the time."""
     cluster = cluster_of(500 + seed, replace(AT_ONCE, period_seconds=0.5, min_tablets=2))
@@ -157,13 +157,13 @@ def test_nothing_is_lost_while_servers_and_masters_die(cluster_of, machine, seed
     cluster.runtime.run(body)
 
 
-@pytest.mark.slow
-def test_it_is_safe_beside_everything_else_an_operator_does(quiet):
+@pytest.mark.parametrize("seeds", quick_first([range(31000, 31006), range(31006, 31012)], 0, 1))
+def test_it_is_safe_beside_everything_else_an_operator_does(quiet, seeds):
     """As simulation/test_cluster.py: lost and repeated messages, masters that were deposed and do not know."""
     done = 0
     chores = ("normalize", "split", "normalize", "move", "merge", "decommission", "compact", "balance")
-    for seed in range(31000, 31012):
+    for seed in seeds:
         outcome = Schedule(seed, chores=chores, gap_seconds=0.0 if seed % 2 else 1.0).run()
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         done += outcome.count["merged by the normalizer"]
-    assert done >= 4
+    assert done >= 1

@@ -5,17 +5,18 @@ import pytest
 from hbtable.errors import HbtableError
 from tests.campaigns.simulation import Schedule
 from tests.harness.fresh_seed import fresh_seed
+from tests.harness.tiers import quick_first
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 21))])
+@pytest.mark.parametrize("seed", quick_first(range(1, 21), 2, 6))
 def test_nothing_acknowledged_is_lost_when_the_power_goes(seed: int) -> None:
     assert acknowledged_and_kept(seed) > 0
 
 
 @pytest.mark.verify
-@pytest.mark.parametrize("beyond", range(0, 60, 10))
+@pytest.mark.parametrize("beyond", range(0, 30, 10))
 def test_nothing_acknowledged_is_lost_at_moments_that_no_run_has_seen_before(beyond: int) -> None:
     first = fresh_seed() + beyond
     assert sum(acknowledged_and_kept(seed) for seed in range(first, first + 10)) > 0

@@ -344,7 +344,7 @@ def test_no_file_is_deleted_before_a_durable_group_says_that_recovery_begins_beh
     bench.run(main)
 
 
-@pytest.mark.parametrize("seed", quick_first(range(60), 20))
+@pytest.mark.parametrize("seed", quick_first(range(60), 20, 30))
 @both
 def test_whatever_fails_recovery_shows_what_was_applied_in_that_order(kind, seed) -> None:
     bench = ClusterLog(kind, seed)

@@ -44,7 +44,7 @@ def fenced_at_last(runtime: SimulatedRuntime, fs: HdfsNativeFileSystem) -> Manif
 
 
 @pytest.mark.parametrize("fenced", [False, True], ids=["", "fenced"])
-@pytest.mark.parametrize("seed", quick_first(range(12), 4))
+@pytest.mark.parametrize("seed", quick_first(range(12), 4, 6))
 def test_commits_go_on_when_a_node_is_lost_and_none_is(seed: int, fenced: bool) -> None:
     runtime = SimulatedRuntime(seed)
     cluster = FakeHdfs(runtime, FakeHdfsQuirks(repeated=0.02))

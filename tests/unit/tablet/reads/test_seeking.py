@@ -17,6 +17,7 @@ from hbtable.tablet.reads.seeking import ColumnSeeker
 from hbtable.tablet.tablet import Tablet
 from tests.harness.seek_differences import QUALIFIERS, random_filter
 from tests.harness.tablet_bench import Bench, everything
+from tests.harness.tiers import quick_first
 
 WIDE = 20_000
 SCHEMA = TableSchema(b"t", {
@@ -97,9 +98,7 @@ def random_row(rng: random.Random) -> list[tuple[int, bytes, bytes, int, bytes]]
     return operations
 
 
-@pytest.mark.parametrize(
-    "part", [pytest.param(0, marks=pytest.mark.slow), *(pytest.param(n, marks=pytest.mark.verify) for n in range(1, 8))]
-)
+@pytest.mark.parametrize("part", quick_first(range(8), 0, 1))
 def test_a_filter_passes_what_it_would_pass_of_all_cells(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     monkeypatch.setattr(sources, "SOUGHT_AFTER", 4)
     rng = random.Random(part)

@@ -23,7 +23,7 @@ ENOUGH = 600
 """Seeds within which a bug must be found: one in thirty finds the rarest."""
 
 
-@pytest.mark.parametrize("seed", quick_first(range(30), 10))
+@pytest.mark.parametrize("seed", quick_first(range(30), 10, 15))
 def test_one_order_explains_every_answer(seed: int) -> None:
     assert not violations(seed)
 
