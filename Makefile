@@ -22,7 +22,7 @@
 # The long campaigns in full; each prints its seed:
 #   make crash | crash-points | damage | damaged-lives
 #   make sim | cluster-sim
-#   make fuzz | patterns | filter-fuzz
+#   make fuzz | patterns | filter-fuzz | programs
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
 #   make turns            tests of which make verify takes an eighth, by its seed
@@ -225,6 +225,13 @@ filter-fuzz: $(VENV)/.test
 .PHONY: difffuzz
 difffuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.difffuzz --seed $(SEED) $(ARGS)
+
+# Programs over happybase, open() and connect(), and over the latter two with what happybase does not have.
+.PHONY: programs
+programs: export PROGRAMS ?= 10000
+programs: $(VENV)/.test
+	SEED=$(SEED) $(BIN)/pytest -n 0 -m verify $(ARGS) \
+	  tests/integration/test_library_programs.py tests/integration/test_open_and_connect_agree.py
 
 .PHONY: fuzz
 fuzz: $(VENV)/.test

@@ -18,3 +18,8 @@ def choose_seed() -> int:
 def fresh_seed() -> int:
     """What choose_seed() chose."""
     return int(os.environ[_VARIABLE])
+
+
+def examples(usual: int) -> int:
+    """How many programs a test of hypothesis that takes fresh_seed() generates: `usual`, or what PROGRAMS says."""
+    return int(os.environ.get("PROGRAMS", "0")) or usual

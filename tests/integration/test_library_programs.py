@@ -17,7 +17,7 @@ from Hbase_thrift import AlreadyExists, IllegalArgument, IOError
 from hypothesis import HealthCheck, given, seed, settings
 
 import hbtable
-from tests.harness.fresh_seed import fresh_seed
+from tests.harness.fresh_seed import examples, fresh_seed
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
@@ -223,7 +223,7 @@ def test_programs_agree(ways: Ways, program: Program) -> None:
 
 @pytest.mark.verify
 @seed(fresh_seed())
-@settings(SETTINGS, max_examples=1000)
+@settings(SETTINGS, max_examples=examples(1000))
 @given(program=PROGRAMS)
 def test_programs_that_no_run_has_seen_agree(ways: Ways, program: Program) -> None:
     ways.agree(program)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, seed, settings
 
 import hbtable
-from tests.harness.fresh_seed import fresh_seed
+from tests.harness.fresh_seed import examples, fresh_seed
 from tests.harness.server import ServerProcess
 from tests.integration.test_library_programs import (
     AT,
@@ -150,7 +150,7 @@ def test_programs_agree(tables: dict[str, Any], program: Any) -> None:
 
 @pytest.mark.verify
 @seed(fresh_seed())
-@settings(SETTINGS, max_examples=1000)
+@settings(SETTINGS, max_examples=examples(1000))
 @given(program=PROGRAMS)
 def test_programs_that_no_run_has_seen_agree(tables: dict[str, Any], program: Any) -> None:
     agree(tables, program)
