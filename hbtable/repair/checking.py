@@ -4,7 +4,8 @@ One machine's folder is stopped. A cluster's may be served meanwhile: then METAD
 looks damaged may just have changed (looking_again.py).
 
 An SSTable that does not check and that no tablet names is no damage: a crash in the middle of a compaction leaves such
-files, and the collector removes them. The same holds for a log that no tablet needs.
+files, and the collector removes them. The same holds for a log that no tablet needs. Of a stopped folder they are
+noted, because a disk that damaged one file may damage others.
 """
 
 from collections.abc import Callable, Iterator
@@ -99,6 +100,9 @@ class Check:
         self._tables: dict[int, str] = {}
         self._clock_ahead_millis = 0
         self._log_notes: list[str] = []
+        self._needed: set[str] = set()
+        """Paths of SSTables that a tablet names."""
+        self._needless: list[str] = []
         self._older_files = ""
         self.remedy = REPAIR
 
@@ -239,11 +243,13 @@ class Check:
                     f"the tablets of table {name} do not cover its rows once: {error}",
                     "rows are not served",
                 )
+            self._needed |= {ref.path for record in records for _, refs in record.files for ref in refs}
             for record in standing(records):
                 count += 1
                 self._files(record)
         self.counts["tablets"] = count
         self._logs(self._view.needing_logs())
+        self._needless_files()
 
     @switches
     def _files(self, record: TabletRecord) -> None:
@@ -291,9 +297,26 @@ class Check:
                 self._log_notes += self._evidence.log_notes.get(incarnation, [])
             if damage is None:
                 damage = f"the log {LOGS}/{incarnation} is not there"
-            if not damage or damage in said or (known and not tablets):
+            if not damage or damage in said:
+                continue
+            if known and not tablets:
+                self._note_needless(damage)
                 continue
             self._find(f"{LOGS}/{incarnation}", damage, self._of_log(incarnation, tablets))
+
+    def _needless_files(self) -> None:
+        if self._view.complete and not self._view.doubts:
+            for path, file in self._evidence.sstables.items():
+                if file.damage and path not in self._needed:
+                    self._note_needless(file.damage)
+
+    def _note_needless(self, damage: str) -> None:
+        """Notes it of a stopped folder. In one that is in use a file may look so because it is not finished."""
+        if self._served is None and self._store.kept_numbers:
+            self._needless.append(
+                f"{damage}: nothing needs it, so nothing is lost, and it will be removed. A crash leaves such files, "
+                "and so does a disk that fails: if there was no crash, look at the disk"
+            )
 
     @switches
     def _of_log(self, incarnation: str, tablets: list[TabletRecord]) -> str:
@@ -332,7 +355,7 @@ class Check:
 
     def notes(self) -> list[str]:
         """Messages about what is worth a look, although it is no damage by all that can be known."""
-        notes = list(self._log_notes)
+        notes = [*self._log_notes, *self._needless]
         if self._view.as_of_before:
             notes.append(
                 f"nobody has ended the log {self._view.as_of_before[0]}, of a server that is gone, so the last changes "

@@ -186,6 +186,26 @@ def test_a_torn_end_of_the_log_is_no_damage(folder: Path) -> None:
     assert "700 bytes, " in done.stderr
 
 
+def test_damaged_files_that_nothing_needs_are_noted_and_no_damage(folder: Path) -> None:
+    """A disk that damages one file damages others."""
+    needed = largest(folder, "sstables/*/*.sst")
+    needless = needed.with_name("0000000000000fff.sst")
+    shutil.copy(needed, needless)
+    log = folder / "logs" / "0000000f-0badf00d"
+    shutil.copytree(largest(folder, "logs/*/*").parent, log)
+    for path in (needless, largest(folder, f"logs/{log.name}/*")):
+        flip(path, 200)
+    before = fingerprint(folder)
+    done = run("check", str(folder))
+    assert (done.returncode, "everything checks" in done.stdout) == (0, True), done.stdout + done.stderr
+    notes = done.stderr.splitlines()
+    assert all(note.startswith("NOTE: ") and "nothing needs it, so nothing is lost" in note for note in notes)
+    assert [name for name in (needless.name, log.name) if not any(name in note for note in notes)] == []
+    assert len(notes) == 2
+    assert len(json.loads(run("check", "--json", str(folder)).stdout)["notes"]) == 2
+    assert fingerprint(folder) == before
+
+
 def test_what_is_no_data_folder_stays_untouched(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     for path in (tmp_path, tmp_path / "nowhere", tmp_path / "thesis.txt"):
