@@ -1,5 +1,6 @@
 """hbtable import and export against a real server: several tablets and workers, breaks, Parquet."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -30,6 +31,30 @@ def hbtable(server: ServerProcess, *words: str) -> str:
     done = subprocess.run(command(server, *words), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
+
+
+def test_a_file_that_is_there_is_replaced_only_when_that_is_said(server: ServerProcess, tmp_path: Path) -> None:
+    create(server, "overwritten")
+    fill(server, "overwritten", 100)
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("years of work")
+    refused = subprocess.run(
+        command(server, "export", "overwritten", "-o", str(mine)), capture_output=True, text=True, check=False
+    )
+    assert (refused.returncode, "is there already, and nothing was written" in refused.stderr) == (1, True)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("mine.jsonl", "years of work")]
+    assert "exported 100 rows" in hbtable(server, "export", "overwritten", "-o", str(mine), "--overwrite")
+    assert len(mine.read_text().splitlines()) == 100
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    refused = subprocess.run(
+        command(server, "export", "overwritten", "-o", str(pipe), "--overwrite"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (refused.returncode, "is no file" in refused.stderr) == (1, True)
+    assert pipe.is_fifo()
 
 
 def create(server: ServerProcess, name: str) -> None:
@@ -84,7 +109,7 @@ def test_an_export_and_an_import_killed_in_the_middle_go_on(server: ServerProces
     state = whole.with_name(f"{whole.name}.killed-again-{form}.import")
     kill_when(command(server, *words), state, lambda: None)
     assert "imported 12,000 rows" in hbtable(server, *words)
-    hbtable(server, "export", f"killed-again-{form}", "-o", str(target))
+    hbtable(server, "export", f"killed-again-{form}", "-o", str(target), "--overwrite")
     assert target.read_bytes() == whole.read_bytes()
 
 

@@ -68,9 +68,12 @@ def import_(
 @_COLUMNS
 @_WORKERS
 @_ANEW
+@click.option("--overwrite", is_flag=True, help="FILE may be there already: it is replaced when the export is whole.")
 @click.option("-o", "file", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where to write.")
 @click.argument("table")
-def export(url: str, form: str | None, columns: str, workers: int, anew: bool, file: Path, table: str) -> None:
+def export(
+    url: str, form: str | None, columns: str, workers: int, anew: bool, overwrite: bool, file: Path, table: str
+) -> None:
     """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest. Broken off, the
     same command goes on where it stopped, if TABLE is still the same."""
     from time import perf_counter
@@ -78,7 +81,9 @@ def export(url: str, form: str | None, columns: str, workers: int, anew: bool, f
     from hbtable.shell.transfer.exporting import ExportOptions, run_export
 
     names = [name for name in columns.split(",") if name and name != "HBASE_ROW_KEY"]
-    options = ExportOptions(table.encode(), file, _kind(form, file), names, workers=workers, anew=anew)
+    options = ExportOptions(
+        table.encode(), file, _kind(form, file), names, workers=workers, anew=anew, overwrite=overwrite
+    )
     _show(url, lambda: run_export(url, options, perf_counter))
 
 

@@ -44,6 +44,8 @@ class ExportOptions:
     """Tablets read at the same time."""
     anew: bool = False
     """Forget what an earlier run left."""
+    overwrite: bool = False
+    """A file that is there already is replaced."""
 
 
 @final
@@ -138,6 +140,7 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     if options.format not in _LOSSLESS and not options.columns:
         raise ArgumentError("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines and Parquet need none")
     progress = Progress(options.path.with_name(f"{options.path.name}.export"), clock)
+    _refuse_to_overwrite(options, goes_on=progress.path.exists() and not options.anew)
     export = _Export(options, progress)
     workers = TransferWorkers(address, options.workers)
     try:
@@ -157,6 +160,19 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     closing = progress.finish(sum(part.rows for part in export.parts), "exported")
     parts.remove(options.path, export.parts)
     return closing
+
+
+def _refuse_to_overwrite(options: ExportOptions, goes_on: bool) -> None:
+    """`goes_on`: an earlier run was let in, and may even have put its file there before it was broken off."""
+    if not options.path.exists():
+        return
+    if not options.path.is_file():
+        raise ArgumentError(f"{options.path} is no file, and would be replaced by one: name a file")
+    if not (options.overwrite or goes_on):
+        raise ArgumentError(
+            f"{options.path} is there already, and nothing was written: name another file, or say --overwrite, which "
+            "replaces it when the export is whole"
+        )
 
 
 def _origin(server: ShellConnection, options: ExportOptions) -> State:
