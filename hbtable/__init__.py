@@ -212,12 +212,12 @@ def connect(
     given and change nothing.
 
     Beyond happybase: `tls`; `ca`, a PEM file of the CA that signed the server's certificate (without it, the CAs of
-    this machine); `certificate`, a PEM file of the client's own certificate and key; `user`, who logs in, and `secret`,
-    the file with that user's password or token. Without TLS the secret is sent to this machine alone, and with
-    `plain_text` to others as well, which whoever is on the way can read. `route`: calls go to the server that has the
-    row, each over a connection of its own, and when the first server is gone another one takes its place; for clusters,
-    whose servers this machine has to reach. `folder`, instead of host and port: the data folder that another process of
-    this user has open, and shares (EmbeddedDatabase.share).
+    this machine), and `certificate`, one of the client's own certificate and key, which both mean TLS as well; `user`,
+    who logs in, and `secret`, the file with that user's password or token. Without TLS the secret is sent to this
+    machine alone, and with `plain_text` to others as well, which whoever is on the way can read. `route`: calls go to
+    the server that has the row, each over a connection of its own, and when the first server is gone another one takes
+    its place; for clusters, whose servers this machine has to reach. `folder`, instead of host and port: the data
+    folder that another process of this user has open, and shares (EmbeddedDatabase.share).
 
     Unavailable when no server answers.
     """
@@ -247,6 +247,8 @@ if not TYPE_CHECKING:  # who reads types is to see that a name is not there
 
     def __getattr__(name: str) -> object:
         """The public errors and classes, with their first use."""
+        if name == "errors":  # `hbtable.errors.TableNotFound`, for who has imported hbtable alone
+            return import_module("hbtable.errors")
         if name in _MODULES:
             return getattr(import_module(f"hbtable.{_MODULES[name]}"), name)
         if name in __all__:

@@ -15,7 +15,7 @@ from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.file_settings import NEVER_COMPRESSED
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.model.read import Columns
-from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, FamilySchema
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, OFFERED_COMPRESSIONS, FamilySchema
 from hbtable.model.schema_limits import check_counts
 from hbtable.switches import switches
 
@@ -203,13 +203,14 @@ def family_schema(descriptor: ColumnDescriptor) -> FamilySchema:
     compression = descriptor.compression.upper()
     if compression not in COMPRESSIONS:
         raise BadArgument(
-            f"Unsupported compression algorithm name: {descriptor.compression!r}; there is {', '.join(COMPRESSIONS)}"
+            f"Unsupported compression algorithm name: {descriptor.compression!r}; there is "
+            f"{', '.join(OFFERED_COMPRESSIONS)}"
         )
     if compression == NEVER_COMPRESSED:
         raise JavaError(
             DO_NOT_RETRY,
             f"Compression algorithm {compression} is not available, family {shown(name)} asks for it; there is "
-            f"{', '.join(one for one in COMPRESSIONS if one != NEVER_COMPRESSED)}",
+            f"{', '.join(OFFERED_COMPRESSIONS)}",
         )
     if descriptor.bloom == "ROWPREFIX_FIXED_LENGTH":
         raise JavaError(DO_NOT_RETRY, "bloom filters of fixed row prefixes are not supported; take ROW or ROWCOL")

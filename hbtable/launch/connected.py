@@ -106,8 +106,7 @@ def _address(plain: ServerAddress, security: Mapping[str, Any]) -> ServerAddress
     for name in ("tls", "plain_text"):
         flag(name, security[name])
     address = plain._replace(**security)
-    if (address.ca or address.certificate) and not address.tls:
-        raise WrongValue("ca= and certificate= are for TLS: give tls=True as well")
+    address = address._replace(tls=address.tls or bool(address.ca or address.certificate))  # as --ca and --certificate
     if bool(address.user) is not bool(address.secret):
         raise WrongValue("user= and secret= belong together: the name, and the file with the password or token")
     return address

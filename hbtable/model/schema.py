@@ -13,6 +13,9 @@ FOREVER_SECONDS: Final = 2**31 - 1
 COMPRESSIONS: Final = ("NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
 """Names that a schema may hold. LZO only in tables of older versions (model.file_settings)."""
 
+OFFERED_COMPRESSIONS: Final = tuple(name for name in COMPRESSIONS if name != "LZO")
+"""Names that a new family may have: what an error offers."""
+
 BLOOM_TYPES: Final = ("NONE", "ROW", "ROWCOL")
 
 MAX_SPLIT_ROWS: Final = 100_000

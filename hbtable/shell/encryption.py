@@ -23,20 +23,23 @@ def _context(address: ServerAddress) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=address.ca or None)
     except OSError as error:
-        raise CannotConnect(f"--ca {address.ca} cannot be used: {error.strerror or error}") from None
+        raise CannotConnect(f"the CA's file {address.ca} cannot be used: {error.strerror or error}") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if address.certificate:
         try:
             context.load_cert_chain(address.certificate)
         except OSError as error:
             said = error.strerror or error
-            raise CannotConnect(f"--certificate {address.certificate} cannot be used: {said}") from None
+            raise CannotConnect(f"the certificate's file {address.certificate} cannot be used: {said}") from None
     return context
 
 
 def _said(error: OSError | ValueError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({error.verify_message}); give its CA's certificate with --ca FILE"
+        return (
+            f"its certificate is not trusted ({error.verify_message}); give its CA's certificate with --ca FILE, "
+            "or with ca= in a program"
+        )
     if isinstance(error, ssl.SSLError) and error.reason == "SSLV3_ALERT_HANDSHAKE_FAILURE":
-        return "it takes none; leave --tls out, or set tls.certificate for the server"
+        return "it takes none; leave --tls (tls=True) out, or set tls.certificate for the server"
     return str(error)

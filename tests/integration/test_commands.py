@@ -351,7 +351,7 @@ def test_demo_can_stop_by_itself() -> None:
 
 def test_version_and_config() -> None:
     assert re.fullmatch(
-        rf"hbtable {re.escape(hbtable.__version__)}( \(commit [0-9a-f]{{12,}}(-dirty)?\))?\n", run("version").stdout
+        rf"hbtable {re.escape(hbtable.__version__)}, r[0-9a-f]{{12,}}(-dirty)?, .* UTC \d{{4}}\n", run("version").stdout
     )
     assert run("--version").stdout == run("version").stdout
     done = run("config", "-D", "log.durability=os", env={"HBTABLE_SERVER__PORT": "4711"})

@@ -91,10 +91,13 @@ def test_a_region_is_described_and_none_is_in_transition(url: str) -> None:
 
 def test_why_a_row_is_where_it_is(url: str) -> None:
     answer(url, "create 'why1', 'f', SPLITS => ['m']")
-    name, tablet, server, titles, count = answer(url, "why 'why1', 'x'")
+    name, tablet, server, kept, titles, count = answer(url, "why 'why1', 'x'")
     assert name.startswith("why1,m,")
     assert tablet.endswith(", from 'm' to the end: served")
     assert server.startswith("server: 127.0.0.1,")
+    assert (
+        kept == "no events: a cluster's roles keep them; of one machine the server's log says what became of a tablet"
+    )
     assert (titles.split(), count) == (["TIME", "EVENT", "SERVER", "BY", "WHY"], "0 row(s)")
     assert "before 'm': served" in answer(url, "why 'why1', 'a'")[1]
     answer(url, "disable 'why1'")

@@ -325,7 +325,7 @@ def test_the_library_logs_in(server: ServerProcess, tmp_path: Path, name: str) -
     secret.write_text("wrong")
     with pytest.raises(hbtable.Unavailable, match=f"did not let {name} in"):
         hbtable.connect("localhost", server.port, 60_000, **arguments)
-    stranger = hbtable.connect("localhost", server.port, 60_000, tls=True, ca=str(CA))
+    stranger = hbtable.connect("localhost", server.port, 60_000, ca=str(CA))  # which means TLS
     with pytest.raises(hbtable.AccessDenied):
         stranger.tables()
     stranger.close()

@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 
@@ -9,6 +11,7 @@ import pytest
 
 import hbtable
 from hbtable.errors import HbtableError
+from tests.harness.commands import ROOT
 
 for module in ("hbtable.sstable.reader", "hbtable.tablet.compactions.compaction", "hbtable.hbase.errors"):
     import_module(module)
@@ -49,3 +52,8 @@ def test_every_error_is_exported() -> None:
 
 def test_every_exported_name_is_there() -> None:
     assert [name for name in hbtable.__all__ if getattr(hbtable, name, None) is None] == []
+
+
+def test_the_module_of_the_errors_needs_no_import_of_its_own() -> None:
+    program = "import hbtable\nassert hbtable.errors.TableNotFound is hbtable.TableNotFound"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)

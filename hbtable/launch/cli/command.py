@@ -73,10 +73,10 @@ for _command in (
 
 @main.command()
 def version() -> None:
-    """Prints the version, and the commit that it was built from."""
-    from hbtable.launch.cli.build import build_line
+    """Prints the version, the commit that it was built from, and the date of its files."""
+    from hbtable.shell.version import version_line
 
-    click.echo(f"hbtable {build_line()}")
+    click.echo(f"hbtable {version_line()}")
 
 
 @main.command()

@@ -7,8 +7,8 @@ from hbtable.errors import InvalidRequest
 from hbtable.model.file_settings import COMPACTED, ENCRYPTIONS, NEVER_COMPRESSED, plain_name, promises_what_is_not_done
 from hbtable.model.names import shown
 from hbtable.model.schema import (
-    COMPRESSIONS,
     MAJOR_COMPACTION,
+    OFFERED_COMPRESSIONS,
     Attributes,
     FamilySchema,
     TableSchema,
@@ -31,10 +31,9 @@ def check_file_settings(old: TableSchema | None, new: TableSchema) -> None:
     for name, family in new.families.items():
         held = before.get(name)
         if family.compression == NEVER_COMPRESSED and (held is None or held.compression != NEVER_COMPRESSED):
-            known = ", ".join(name for name in COMPRESSIONS if name != NEVER_COMPRESSED)
             raise InvalidRequest(
                 f"column family {shown(name)} of table {shown(new.name)}: compression {NEVER_COMPRESSED} is not "
-                f"available; there is {known}"
+                f"available; there is {', '.join(OFFERED_COMPRESSIONS)}"
             )
         _check_attributes(new, held, family)
     kept_attributes = old.attributes if old is not None else ()

@@ -12,7 +12,15 @@ from hbtable.errors import InvalidRequest, LimitExceeded
 from hbtable.model import names
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.names import shown
-from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, MAX_SPLIT_ROWS, Attributes, FamilySchema, TableSchema
+from hbtable.model.schema import (
+    BLOOM_TYPES,
+    COMPRESSIONS,
+    MAX_SPLIT_ROWS,
+    OFFERED_COMPRESSIONS,
+    Attributes,
+    FamilySchema,
+    TableSchema,
+)
 from hbtable.model.schema_limits import check_counts, check_namespace_counts
 from hbtable.model.values import (
     LARGEST_I32,
@@ -84,17 +92,18 @@ def _check_family(where: str, family: FamilySchema) -> None:
         raise InvalidRequest(f"{where}: the time to live must be at least 1 second, not {given}")
     _number(f"{where}: the time to live", family.ttl_seconds, 1, LARGEST_I32)
     _number(f"{where}: the block size", family.block_bytes, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES)
-    _check_choice(f"{where}: compression", family.compression, COMPRESSIONS)
+    _check_choice(f"{where}: compression", family.compression, COMPRESSIONS, OFFERED_COMPRESSIONS)
     _check_choice(f"{where}: Bloom filter", family.bloom, BLOOM_TYPES)
     for flag in _FLAGS:
         check_flag(f"{where}: {flag}", getattr(family, flag))
     check_text(f"{where}: the locality group", family.locality_group, MAX_GROUP_NAME_BYTES)
 
 
-def _check_choice(what: str, given: object, choices: Sequence[str]) -> None:
+def _check_choice(what: str, given: object, choices: Sequence[str], offered: Sequence[str] = ()) -> None:
+    """`offered`: those of the choices that the error names, if not all."""
     if type(given) is not str or given not in choices:
         text = given if type(given) is str else as_given(given)
-        raise InvalidRequest(f"{what} {text} is none of {', '.join(choices)}")
+        raise InvalidRequest(f"{what} {text} is none of {', '.join(offered or choices)}")
 
 
 def _number(what: str, given: object, least: int, most: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
-from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, OFFERED_COMPRESSIONS
 from hbtable.shell.arguments.options import no_such_constant, whole
 from hbtable.shell.context import text_of
 from hbtable.shell.errors import ArgumentError, ServerError
@@ -113,10 +113,11 @@ def table_attributes(
     return base._replace(attributes=attributes, split_bytes=split_bytes)
 
 
-def one_of(value: Value, known: tuple[str, ...], what: str) -> str:
+def one_of(value: Value, known: tuple[str, ...], what: str, offered: tuple[str, ...] = ()) -> str:
+    """`offered`: those of the known that the error names, if not all."""
     name = shown(value).upper()
     if name not in known:
-        raise ArgumentError(f"{what} {shown(value)} is not supported. Use one of {' '.join(known)}")
+        raise ArgumentError(f"{what} {shown(value)} is not supported. Use one of {' '.join(offered or known)}")
     return name
 
 
@@ -218,7 +219,7 @@ _SETTERS: Final[dict[Value, tuple[str, Callable[[Value], object]]]] = {
     b"VERSIONS": ("max_versions", _versions),
     b"MIN_VERSIONS": ("min_versions", lambda value: _number(value, "MIN_VERSIONS")),
     b"TTL": ("ttl_seconds", seconds),
-    b"COMPRESSION": ("compression", lambda value: one_of(value, COMPRESSIONS, "Compression")),
+    b"COMPRESSION": ("compression", lambda value: one_of(value, COMPRESSIONS, "Compression", OFFERED_COMPRESSIONS)),
     b"BLOOMFILTER": ("bloom", lambda value: one_of(value, BLOOM_TYPES, "BloomFilter type")),
     b"IN_MEMORY": ("in_memory", _flag),
     b"BLOCKCACHE": ("block_cache", _flag),

@@ -99,7 +99,9 @@ class ReadModifyWriter:
         if cell is None:
             total = amount
         elif len(cell[2]) != _COUNTER_BYTES:
-            raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide")
+            # HBase's words come first: clients look for them.
+            place = f"column {shown(family + b':' + qualifier)} of row {shown(row)}"
+            raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide: {place} is no counter")
         else:
             total = int.from_bytes(cell[2], "big") + amount
         value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")

@@ -1,6 +1,7 @@
 """why: where a row's tablet is, and the events that brought it there."""
 
 from datetime import UTC, datetime
+from typing import Final
 
 from hbtable.hbase.admin.structs import AdminTabletEvent, AdminTabletHistory
 from hbtable.shell.answers.text import binary, from_binary
@@ -9,6 +10,9 @@ from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ServerError
 from hbtable.shell.language.literals import Value
 
+NO_EVENTS: Final = (
+    "no events: a cluster's roles keep them; of one machine the server's log says what became of a tablet"
+)
 _COLUMNS = ("TIME", "EVENT", "SERVER", "BY", "WHY")
 
 
@@ -24,6 +28,8 @@ def why(context: Context, arguments: list[Value]) -> Value:
         context.out.say(f"tablet {tablet.tablet_id}, from '{binary(tablet.start_row)}' {stop}: {found.state}")
         context.out.say(f"server: {tablet.server or 'none'}")
     events = found.events or []
+    if not events and not context.out.wants_records:
+        context.out.say(NO_EVENTS)
     context.out.begin(_COLUMNS)
     for event in events:
         context.out.row(_cells(event), event._asdict())
