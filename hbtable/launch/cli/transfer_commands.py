@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -223,8 +223,11 @@ def shown(url: str = "") -> Iterator[None]:
     except ShellError as error:
         _tell(f"{plain_kind(error)}: {error}")
         # An address that cannot be read is an error itself, and nobody is there to ask.
-        asked = url and not isinstance(error, CannotConnect)
-        if second := advice(error, ShellConnection(url), [], one_shot=True) if asked else error.advice:
+        second = error.advice
+        if url and not isinstance(error, CannotConnect):
+            with closing(ShellConnection(url)) as server:
+                second = advice(error, server, [], one_shot=True)
+        if second:
             _tell(f"  {second}")
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
     except OSError as error:  # a folder that is not there, a full disk
