@@ -28,6 +28,13 @@ class Filter:
         self.text = b"%b(%b)" % (name.encode(), b", ".join(_written(one) for one in arguments))
         parse(self.text)
 
+    @staticmethod
+    def columns(family: str | bytes, pattern: str | bytes) -> "Filter":
+        r"""The columns of one family in whose qualifiers the regular expression `pattern` is found, as
+        `Filter.columns("anchor", r"\.cnn\.com$")`. The syntax is Java's; ^ and $ stand for the ends."""
+        named = Filter("FamilyFilter", "=", b"binary:" + bytes_of("the family", family))
+        return named & Filter("QualifierFilter", "=", b"regexstring:" + bytes_of("the pattern", pattern))
+
     def __and__(self, other: "Filter") -> "Filter":
         return self._joined(b"AND", other)
 

@@ -5,7 +5,8 @@ Columns are named as in client.columns: b"f" is a whole family, b"f:" the column
 bytes are taken, text is taken for its UTF-8; what is read is bytes.
 
 Beyond happybase: with `versions` the value of each column is a list of so many versions, newest first. `time_range`
-(from, to) leaves out cells with times below `from`, and at or above `to`; None is no bound.
+(from, to) leaves out cells with times below `from`, and at or above `to`; None is no bound. A `filter`, which scan()
+has in happybase, too, chooses among the cells of each row, as Filter.columns() does by a pattern.
 """
 
 from collections import OrderedDict
@@ -67,10 +68,11 @@ class Rows:
         *,
         versions: int | None = None,
         time_range: TimeRange | None = None,
+        filter: Key | Filter | None = None,
     ) -> RowDict:
-        """The newest version of each column; {} when the row has none."""
+        """The newest version of each column; {} when the row has none, or when the `filter` lets none through."""
         flag("'include_timestamp'", include_timestamp)
-        spec = _spec(_in_a_list(columns), timestamp, versions, time_range)
+        spec = scan_spec(_in_a_list(columns), filter, timestamp, versions, time_range)
         for _, cells in self.table.read_rows([bytes_of("the row", row)], spec):
             return _shown(cells, include_timestamp, versions)
         return {}
@@ -87,11 +89,13 @@ class Rows:
         *,
         versions: int | None = None,
         time_range: TimeRange | None = None,
+        filter: Key | Filter | None = None,
     ) -> list[tuple[bytes, RowDict]]:
         """The rows that have cells, in the order asked."""
         flag("'include_timestamp'", include_timestamp)
         wanted = [bytes_of("the row", row) for row in members("rows", rows)]
-        found = self.table.read_rows(wanted, _spec(_in_a_list(columns), timestamp, versions, time_range))
+        spec = scan_spec(_in_a_list(columns), filter, timestamp, versions, time_range)
+        found = self.table.read_rows(wanted, spec)
         return [(row, _shown(cells, include_timestamp, versions)) for row, cells in found]
 
     @switches
@@ -104,10 +108,12 @@ class Rows:
         include_timestamp: bool = False,
         *,
         time_range: TimeRange | None = None,
+        filter: Key | Filter | None = None,
     ) -> list[Any]:
         """Values of one column, newest first; with include_timestamp (value, timestamp)."""
         flag("'include_timestamp'", include_timestamp)
-        spec = _spec([column], timestamp, ALL_VERSIONS if versions is None else versions, time_range)
+        most = ALL_VERSIONS if versions is None else versions
+        spec = scan_spec([column], filter, timestamp, most, time_range)
         for _, cells in self.table.read_rows([bytes_of("the row", row)], spec):
             return [(value, at) if include_timestamp else value for _, at, value in cells]
         return []

@@ -502,6 +502,28 @@ def test_options_have_two_names_and_one_value(ours: Any, name: str) -> None:
 # ---------------------------------------------------------------- beyond happybase
 
 
+def test_rows_by_filters_and_columns_by_patterns(ours: Any, name: str) -> None:
+    ours.create_table(name, {"f": {"max_versions": 3}, "g": {}})
+    table = ours.table(name)
+    for row in (b"a", b"b"):
+        for time in (1, 2):
+            table.put(row, {b"f:my.cnn.com": b"%d" % time, b"f:cnnsi.com": b"x"}, timestamp=time)
+        table.put(row, {b"g:my.cnn.com": b"other", b"f:it's \xff": b"odd"}, timestamp=3)
+    ours_alone = hbtable.Filter.columns("f", r"\.cnn\.com$")
+    expected = {b"f:my.cnn.com": b"2"}
+    assert table.row(b"a", filter=ours_alone) == expected
+    assert table.row(b"a", ["g"], filter=ours_alone) == {}
+    assert table.rows([b"b", b"none", b"a"], filter=ours_alone) == [(b"b", expected), (b"a", expected)]
+    assert list(table.scan(filter=ours_alone)) == [(b"a", expected), (b"b", expected)]
+    assert table.row(b"a", filter=hbtable.Filter.columns(b"f", b"^it's \\W")) == {b"f:it's \xff": b"odd"}
+    assert table.row(b"a", versions=5, filter="ValueFilter(=, 'binary:1')") == {b"f:my.cnn.com": [b"1"]}
+    assert table.cells(b"a", b"f:my.cnn.com", filter="ValueFilter(<, 'binary:2')") == [b"1"]
+    with pytest.raises(hbtable.BadFilter):
+        table.row(b"a", filter="NoFilter(")
+    with pytest.raises(hbtable.BadFilter):
+        table.rows([b"a"], filter=hbtable.Filter.columns("f", "("))
+
+
 def test_versions_and_time_ranges(ours: Any, name: str) -> None:
     table = made(ours, name)
     for time in (1, 2, 3):

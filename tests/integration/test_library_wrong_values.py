@@ -65,7 +65,7 @@ DATABASE: dict[str, dict[str, Any]] = {
     "delete_namespace": {"name": "space"},
 }
 CHANGES = hbtable.RowChanges().put({b"f:m": b"v"})
-BEYOND = {"versions": None, "time_range": None}
+BEYOND = {"versions": None, "time_range": None, "filter": None}
 ROWS: dict[str, dict[str, Any]] = {
     "families": {},
     "schema": {},
@@ -81,6 +81,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "timestamp": None,
         "include_timestamp": False,
         "time_range": None,
+        "filter": None,
     },
     "scan": {
         "row_start": None,

@@ -47,6 +47,7 @@ VERSIONS = st.sampled_from([None, 1, 2, 5, 0, -1, "2"])
 ODD = st.sampled_from([None, 5, 1.5, True])
 NO_ROW = st.sampled_from([b"", "<long>"])
 ROWS_AND_NONE = ROWS | ROWS | ROWS | NO_ROW | ODD
+CHOOSING = FILTERS | st.sampled_from([hbtable.Filter.columns("f", "^b"), "ValueFilter(>, 'binary:1')"])
 SEVERAL = {"versions": VERSIONS, "time_range": RANGES, "include_timestamp": st.booleans()}
 CHANGES = st.lists(
     st.tuples(st.just("put"), st.tuples(PUTS, AT))
@@ -55,9 +56,9 @@ CHANGES = st.lists(
     max_size=4,
 )
 MORE = (
-    full("row", {"row": ROWS_AND_NONE}, columns=CHOSEN, timestamp=TIMES, **SEVERAL),
-    full("rows", {"rows": st.lists(ROWS, max_size=4)}, columns=CHOSEN, **SEVERAL),
-    full("cells", {"row": ROWS, "column": COLUMNS}, versions=VERSIONS, time_range=RANGES),
+    full("row", {"row": ROWS_AND_NONE}, columns=CHOSEN, timestamp=TIMES, filter=CHOOSING, **SEVERAL),
+    full("rows", {"rows": st.lists(ROWS, max_size=4)}, columns=CHOSEN, filter=CHOOSING, **SEVERAL),
+    full("cells", {"row": ROWS, "column": COLUMNS}, versions=VERSIONS, time_range=RANGES, filter=CHOOSING),
     full("scan", {"row_prefix": st.sampled_from([b"b", b"", "a"])}, columns=CHOSEN, filter=FILTERS, **SEVERAL),
     full("append", {"row": ROWS_AND_NONE, "data": st.dictionaries(OF_ONE_VERSION, VALUES, max_size=2)}),
     full("append", {"row": ROWS, "data": st.sampled_from([{b"h:a": b"1"}, {b"f": b"1"}, None, {b"g:a": None}])}),
