@@ -12,13 +12,13 @@ Hence, unless every older file is read (`drop_markers`):
     timestamp may lie in an older file, and must not come back.
 A put in excess goes only when enough newer ones that live for ever cover it (when every older file is read: ones that
 live at least as long as it): others would uncover it when they expire. Families without rules are gone from the schema:
-nothing of them is written.
+nothing of them is written. Families that keep what is deleted: merge.keeping_deleted.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import final
 
 from hbtable.encoding.cell_key import INVERT, KNOWN_FLAGS, TERMINATOR, Pair, check_known
+from hbtable.merge.keeping_deleted import Covers, KeptDeleted
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.merge.tally import UNREAD, Tally
@@ -26,38 +26,21 @@ from hbtable.model.mutation import PUT
 from hbtable.switches import switches
 
 
-@final
-class _Covers:
-    """The puts kept so far of one column, by how long they live."""
-
-    __slots__ = ("_expiries", "forever")
-
-    def __init__(self) -> None:
-        self.forever = 0
-        self._expiries: list[int] = []
-
-    def add_mortal(self, expiry_millis: int) -> None:
-        self._expiries.append(expiry_millis)
-
-    def outlive(self, expiry_millis: int, enough: int) -> bool:
-        """Whether at least `enough` of them live as long as `expiry_millis`."""
-        if self.forever + len(self._expiries) < enough:
-            return False
-        return self.forever + sum(expiry >= expiry_millis for expiry in self._expiries) >= enough
-
-
 @switches
 def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no calls per plain put
-    pairs: Iterable[Pair], rules: Rules, now_millis: int, drop_markers: bool, tally: Tally = UNREAD
-) -> Iterator[Pair]:
+    pairs: Iterable[Pair], rules: Rules, now_millis: int, drop_markers: bool, tally: Tally = UNREAD,
+    earliest_put: int = 0,
+) -> Iterator[Pair]:  # fmt: skip
     """The pairs to be kept, keys strictly ascending. `pairs` are whole rows of whole families, ascending, equals
     allowed. With `drop_markers` the caller promises that every older pair of these families is among them; then no
-    marker, nothing masked, and no expired put remains. UnsupportedFormat for a cell of a later version."""
+    marker, nothing masked, and no expired put remains, but of families that keep these. No put has a time before
+    `earliest_put`. UnsupportedFormat for a cell of a later version."""
     from_bytes = int.from_bytes
     family = column = b"\x00\x00"  # no key begins so
     rule: FamilyRules | None = None
     marks: Markers | None = None
-    covers, last_head = _Covers(), b""
+    kept: KeptDeleted | None = None
+    covers, last_head = Covers(), b""
     for pair in pairs:
         key = pair[0]
         head = key[:-9]  # up to and including the kind: equal but for the sequence
@@ -70,13 +53,20 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
                 family = key[: key.index(b"\x00", key.index(TERMINATOR) + 2) + 1]
                 rule = rules.get(family[family.index(TERMINATOR) + 2 : -1])
                 marks = None
+                kept = KeptDeleted(rule, now_millis, earliest_put) if rule is not None and rule.keep_deleted else None
             elif marks is not None and not marks.end_column():
                 marks = None
-            covers = _Covers()
+            if kept is not None:
+                kept.end_column()
+            covers = Covers()
         if rule is None:
             continue
         timestamp = INVERT - from_bytes(key[-18:-10])
         if key[-10] != PUT:
+            if kept is not None and not kept.deletes(timestamp):
+                if not (kept.is_idle(key[-10], timestamp, INVERT - from_bytes(key[-9:-1])) and drop_markers):
+                    yield pair
+                continue
             if marks is None:
                 marks = Markers(rule.new_version_behavior)
             marks.add(key[-10], timestamp, INVERT - from_bytes(key[-9:-1]))
@@ -101,9 +91,13 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
             keep = min(keep, rule.min_versions)
         # A mortal cover is not enough when an older put of this timestamp may lie in an older file, without an end.
         if covers.forever >= keep or (drop_markers and expiry >= 0 and covers.outlive(expiry, keep)):
-            continue
+            sequence = INVERT - from_bytes(key[-9:-1])
+            if kept is None or not kept.is_needed(timestamp, sequence, expiry, keep, drop_markers):
+                continue
         if expiry < 0:
             covers.forever += 1
         else:
             covers.add_mortal(expiry)
+        if kept is not None:
+            kept.keep(timestamp, INVERT - from_bytes(key[-9:-1]), expiry)
         yield pair

@@ -1,7 +1,9 @@
-"""Time ranges of single families: cells outside of their family's are left out before visibility looks at them.
+"""Time ranges of single families: cells and markers outside of their family's are left out before visibility looks at
+them.
 
 That is the same as a time range in visibility itself: a cell out of range uses up no version, and of cells of one
-timestamp all go or none. Markers pass, since they mask whatever range is asked for; raw reads show them as cells.
+timestamp all go or none. Markers pass, since they mask whatever range is asked for; raw reads show them as cells. Of a
+family that keeps its deleted cells (KEEP_DELETED_CELLS) a read up to a time does not know of later markers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +29,20 @@ def within_times(
             for pair in pairs
             if (not markers_too and pair[0][-10] != PUT) or _is_within(pair[0], of_families, of_others)
         ]
+
+
+@switches
+def without_later_markers(lists: Iterable[Sequence[Pair]], bounds: Mapping[bytes, int]) -> Iterator[Sequence[Pair]]:
+    """As many lists as there are, perhaps empty ones. `bounds`: families as they stand in cell keys -> the time from
+    which on their markers are left out."""
+    for pairs in lists:
+        yield [pair for pair in pairs if pair[0][-10] == PUT or not _is_later(pair[0], bounds)]
+
+
+def _is_later(key: bytes, bounds: Mapping[bytes, int]) -> bool:
+    begin = key.index(TERMINATOR) + 2
+    bound = bounds.get(key[begin : key.index(b"\x00", begin)])
+    return bound is not None and INVERT - int.from_bytes(key[-18:-10], "big") >= bound
 
 
 def _is_within(key: bytes, of_families: Mapping[bytes, Times], of_others: Times) -> bool:

@@ -21,6 +21,9 @@ BLOOM_TYPES: Final = ("NONE", "ROW", "ROWCOL")
 MAX_SPLIT_ROWS: Final = 100_000
 """At which one table may be made."""
 
+KEEP_DELETED_CELLS: Final = "KEEP_DELETED_CELLS"
+"""An attribute of a family that hbtable obeys. See keep_deleted_cells()."""
+
 Attributes = tuple[tuple[str, str], ...]
 """(name, value) ascending by name: what people wrote into a schema that hbtable keeps and shows for them."""
 
@@ -52,7 +55,7 @@ class FamilySchema:
     new_version_behavior: bool = False
     """Order deletes and puts by sequence, not only by timestamp (HBase's NEW_VERSION_BEHAVIOR)."""
     attributes: Attributes = ()
-    """Kept and shown, not obeyed."""
+    """Kept and shown; only KEEP_DELETED_CELLS is obeyed."""
     added_in: int = 0
     """The version of the schema that added it to an existing table; 0: it is there since the table was made. With the
     name it is the family's identity: a family that is dropped and added again is another one. The master's to say."""
@@ -86,6 +89,13 @@ def is_read_only(schema: TableSchema) -> bool:
     """Whether the table is read-only, as HBase reads the attribute: "true" in upper or lower case is true, everything
     else is false."""
     return any(name == READ_ONLY[0] and value.lower() == READ_ONLY[1] for name, value in schema.attributes)
+
+
+def keep_deleted_cells(family: FamilySchema) -> str:
+    """FALSE, TRUE or TTL: whether compactions keep deleted cells, and reads up to a time count no later deletes. As
+    HBase reads the attribute, in upper or lower case; FALSE where it says anything else."""
+    text = next((value for name, value in family.attributes if name == KEEP_DELETED_CELLS), "").upper()
+    return text if text in ("TRUE", "TTL") else "FALSE"
 
 
 def major_compaction_millis(schema: TableSchema) -> int | None:

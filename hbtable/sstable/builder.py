@@ -53,6 +53,7 @@ class SSTableBuilder:
         "_column",
         "_compression",
         "_counts",
+        "_earliest_put",
         "_first_key",
         "_identity",
         "_index",
@@ -106,7 +107,7 @@ class SSTableBuilder:
         """Cells that its markers masked: whoever left them out says it before finish()."""
         self._key_bytes = 0
         self._value_bytes = 0
-        self._min_timestamp = INVERT
+        self._min_timestamp = self._earliest_put = INVERT
         self._max_timestamp = 0
         self._min_sequence = INVERT
         self._max_sequence = 0
@@ -205,6 +206,11 @@ class SSTableBuilder:
         kinds = numbers[1::4]
         markers = len(keys) - kinds.count(PUT)
         self._markers += markers
+        puts = (
+            timestamps if not markers else [time for time, kind in zip(timestamps, kinds, strict=True) if kind == PUT]
+        )
+        if puts:
+            self._earliest_put = min(self._earliest_put, INVERT - max(puts))
         self._counts.observe(keys, kinds if markers else (), numbers[3::4], self.blocks)
         key_bytes = sum(map(len, keys))
         self._key_bytes += key_bytes
@@ -248,4 +254,5 @@ class SSTableBuilder:
             first_sequence=self._min_sequence if has_cells else 0,
             last_sequence=self._max_sequence,
             garbage=self._counts.counted(self._cells, self.masked) if self._identity.since_millis else None,
+            earliest_put=self._earliest_put if self._min_timestamp < self._earliest_put < INVERT else None,
         )

@@ -3,7 +3,7 @@ r"""An SSTable's description of itself: enough to rebuild METADATA from the file
 Stored as a block (sstable.block). Its keys are the names of the fields below. Its values are varints for numbers, plain
 bytes for keys, and UTF-8 for texts; `replaced` is a row of texts, each behind its length. Unknown names are skipped, so
 a later hbtable may add fields without a new format version. Files of older hbtables lack the fields of `Origin` and of
-`GarbageCounts`, `since_millis`, and `replaced_ranges`.
+`GarbageCounts`, `since_millis`, `replaced_ranges`, and `earliest_put`.
 """
 
 from dataclasses import dataclass
@@ -83,6 +83,8 @@ class Properties:
     last_sequence: int
     garbage: GarbageCounts | None = None
     """None in files of older hbtables, and where since_millis is 0."""
+    earliest_put: int | None = None
+    """The least timestamp of a put, where a marker has a lesser one. None in files of older hbtables, and elsewhere."""
 
 
 def encode_properties(properties: Properties) -> bytes:
@@ -114,6 +116,8 @@ def encode_properties(properties: Properties) -> bytes:
         fields[b"rows_start"] = identity.origin.start
         fields[b"rows_stop"] = identity.origin.stop
         fields[b"table"] = identity.origin.table
+    if properties.earliest_put is not None:
+        fields[b"earliest_put"] = varint.encode(properties.earliest_put)
     if properties.garbage is not None:
         fields |= {name: varint.encode(getattr(properties.garbage, name.decode())) for name in _GARBAGE}
         fields[b"since_millis"] = varint.encode(identity.since_millis)
@@ -162,6 +166,7 @@ def _properties(fields: dict[bytes, bytes]) -> Properties:
         first_sequence=_number(fields, "first_sequence"),
         last_sequence=_number(fields, "last_sequence"),
         garbage=_garbage(fields),
+        earliest_put=_number(fields, "earliest_put") if b"earliest_put" in fields else None,
     )
 
 

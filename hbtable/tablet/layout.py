@@ -45,6 +45,7 @@ class LocalityGroupLayout:
         "_by_stored",
         "_records",
         "by_sequence",
+        "keeps_deleted",
         "keys",
         "places",
         "plain_families",
@@ -64,6 +65,8 @@ class LocalityGroupLayout:
         self.rules: dict[bytes, FamilyRules] = rules_of(schema)
         self.plain_families = frozenset(family for family, rule in self.rules.items() if not rule.ttl_millis)
         """As they stand in cell keys: what time does not hide."""
+        self.keeps_deleted = frozenset(family for family, rule in self.rules.items() if rule.keep_deleted)
+        """As they stand in cell keys: those of which compactions keep what markers mask."""
         self.by_sequence = frozenset(family for family, rule in self.rules.items() if rule.new_version_behavior)
         """As they stand in cell keys: those in which a marker masks only what was written before it."""
         self.stored = {name: stored_family(name, family.added_in) for name, family in schema.families.items()}

@@ -13,7 +13,7 @@ from hbtable.master.tables.family_identities import identified
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import KEEP_DELETED_CELLS, FamilySchema, TableSchema
 from hbtable.tablet.compactions import policy
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
@@ -22,11 +22,9 @@ from tests.harness.tablet_bench import Bench, everything
 FAMILIES: Final = (b"e", b"f", b"g")
 ROWS: Final = (b"a", b"h", b"m", b"s", b"z")
 PICK = st.integers(0, 4)
-KINDS: Final = ("put", "delete", "put", "delete", "flush", "flush", "group", "drop", "split")
+KINDS: Final = ("put", "delete", "put", "delete", "flush", "flush", "group", "drop", "split", "keep")
 STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["put", "delete", "put", "delete", "flush", "flush", "group", "drop", "split"]), PICK, PICK
-    ),
+    st.tuples(st.sampled_from(KINDS), PICK, PICK),
     min_size=8,
     max_size=40,
 )
@@ -54,6 +52,9 @@ class History:
         tablet = next(tablet for tablet in self.tablets if tablet.range.holds(ROWS[one]))
         if what == "group":
             self.alter(families | {name: FamilySchema(name, locality_group=GROUPS[one])})
+        elif what == "keep" and name in families:
+            attributes = ((KEEP_DELETED_CELLS, "TRUE" if one % 2 else "FALSE"),)
+            self.alter(families | {name: replace(families[name], attributes=attributes)})
         elif what == "drop" and len(families) > 1:
             self.alter({there: families[there] for there in families if there != name})
         elif what == "flush":

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, cell_key
+from hbtable.merge.family_times import without_later_markers
 from hbtable.merge.merging import merge
 from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
@@ -27,6 +28,7 @@ RULES = st.builds(
     min_versions=st.integers(0, 2),
     ttl_millis=st.sampled_from([0, 0, 2, 5]),
     new_version_behavior=st.booleans(),
+    keep_deleted=st.booleans(),
 )
 COLUMNS = st.one_of(
     st.none(), st.dictionaries(FAMILIES, st.one_of(st.none(), st.frozensets(NAMES, max_size=4)), max_size=3)
@@ -72,6 +74,7 @@ def model(
             and (kind <= DELETE_FAMILY_VERSION or marker_qualifier == qualifier)
             and (timestamp <= upto if kind in (DELETE_FAMILY, DELETE_COLUMN) else timestamp == upto)
             and (marker_sequence > sequence or not rule.new_version_behavior)
+            and (upto < max_ts or max_ts == MAX_TIMESTAMP or not rule.keep_deleted)
             for marker_sequence, (marker_row, marker_family, marker_qualifier, kind, upto, _) in enumerate(
                 operations, 1
             )
@@ -114,7 +117,8 @@ def test_rows_of_merged_sources_are_the_models(
         random.choice(split).append(pair)
     merged = list(merge([iter(sorted(part)) for part in split]))
     assert merged == sorted(pairs)
-    found = list(rows([merged], rules, columns, min_ts, max_ts, max_versions, now))
+    bounds = {family: max_ts for family, rule in rules.items() if rule.keep_deleted and max_ts < MAX_TIMESTAMP}
+    found = list(rows(without_later_markers([merged], bounds), rules, columns, min_ts, max_ts, max_versions, now))
     assert found == model(operations, rules, columns, min_ts, max_ts, max_versions, now)
 
 

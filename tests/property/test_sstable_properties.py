@@ -98,5 +98,5 @@ def test_properties_round_trip(data) -> None:
     fields = (
         [draw(numbers) for _ in range(5)] + [draw(st.binary()), draw(st.binary())] + [draw(numbers) for _ in range(4)]
     )
-    properties = Properties(identity, *fields)
+    properties = Properties(identity, *fields, earliest_put=draw(st.none() | numbers))
     assert decode_properties("p", 0, encode_properties(properties)) == properties

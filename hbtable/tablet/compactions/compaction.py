@@ -285,7 +285,8 @@ class Compactor:
         if set_back is not None:
             clock_millis = set_back[0]
         spec = output_spec(state, stack, inputs, drop_markers, clock_millis, last_complete(inputs))
-        spec = replace(spec, set_back=set_back)
+        if set_back is not None:
+            spec = replace(spec, set_back=set_back, earliest_put=0)
         output = self._write_anew(stack, inputs, spec)
         paths = {file.ref.path for file in inputs}
 

@@ -29,6 +29,8 @@ class OutputSpec:
     now_millis: int
     drop_markers: bool
     """Every older cell of these families is among the pairs."""
+    earliest_put: int
+    """No put among the pairs has an earlier time."""
     masked_before: int
     """Cells that markers of the inputs had masked when those were written."""
     output_bytes: int
@@ -62,7 +64,7 @@ def make(
     if spec.set_back is not None:
         pairs = moved(pairs, *spec.set_back)
     tally = Tally()
-    kept = compacted(pairs, spec.rules, spec.now_millis, spec.drop_markers, tally)
+    kept = compacted(pairs, spec.rules, spec.now_millis, spec.drop_markers, tally, spec.earliest_put)
     first = next(kept, None)
     if first is None:
         return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.planning import since_millis
@@ -38,6 +39,7 @@ def output_spec(
         layout.rules,
         now,
         drop_markers,
+        earliest_put(inputs),
         sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None),
         state.environment.options.output_bytes,
     )
@@ -49,3 +51,13 @@ def last_complete(inputs: Sequence[LoadedFile]) -> int:
     origins = [file.reader.properties.identity.origin for file in inputs]
     known = [origin.complete_to for origin in origins if origin is not None]
     return max([*known, *(file.ref.last_sequence for file in inputs)], default=0)
+
+
+def earliest_put(inputs: Sequence[LoadedFile]) -> int:
+    """A time before which no put of them is. Files of an older hbtable with markers and puts tell the time of whichever
+    is earlier."""
+    known = [file.reader.properties for file in inputs]
+    times = [
+        one.min_timestamp if one.earliest_put is None else one.earliest_put for one in known if one.markers < one.cells
+    ]
+    return min(times, default=MAX_TIMESTAMP if known else 0)

@@ -25,8 +25,8 @@ def planned_merge(state: TabletState, family: bytes = b"", split_bytes: int = 0)
     of more than `split_bytes` should split; 0: never."""
     facts = []
     for stack in _stacks(state, family):
-        # Beside a damaged file markers have to stay, so that nothing is gained by a merge because of them.
-        counts_markers = _is_sound(state, stack)
+        # Beside a damaged file markers have to stay, and where deleted cells are kept: a merge would gain nothing.
+        counts_markers = _is_sound(state, stack) and not stack.families & state.version.layout.keeps_deleted
         for run in stack.sound_runs(state.damaged):
             facts.append(_stack_facts(state, stack, run, counts_markers))
     too_large = 0 < split_bytes < state.version.sstable_bytes(state.range) and not state.damaged
@@ -82,8 +82,11 @@ def planned_flush(state: TabletState) -> str:
     not."""
     if has_many_frozen(state):
         return f"{MANY_FROZEN} memtables or more of one locality group wait for it"
+    layout = state.version.layout
+    if len(layout.keeps_deleted) == len(layout.rules):
+        return ""  # a flush would leave nothing behind
     markers = state.tally.markers - state.markers_at_flush
-    may_expire = any(rule.ttl_millis for rule in state.version.layout.rules.values())
+    may_expire = any(rule.ttl_millis for rule in layout.rules.values())
     if not markers and not may_expire:
         return ""
     cells = sum(memtable.cells for stack in state.version.stacks for memtable in stack.memtables())

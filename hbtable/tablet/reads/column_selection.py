@@ -26,8 +26,8 @@ class ColumnSelection:
     """The families, columns, times and versions of a read, for one layout."""
 
     __slots__ = (
-        "columns", "families", "family_times", "known", "layout", "max_timestamp", "max_versions", "min_timestamp",
-        "rules", "spec", "timed",
+        "columns", "families", "family_times", "known", "layout", "markers_before", "max_timestamp", "max_versions",
+        "min_timestamp", "rules", "spec", "timed",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +65,14 @@ class ColumnSelection:
         if family_times:
             self._bound(family_times)
         self.timed = self.min_timestamp > 0 or self.max_timestamp < MAX_TIMESTAMP or bool(self.family_times)
+        self.markers_before: dict[bytes, int] = {}
+        """Families, as they stand in cell keys, of which later markers do not count: KEEP_DELETED_CELLS, for a read up
+        to a time."""
+        if self.timed and layout.keeps_deleted and not spec.raw:
+            for family in layout.keeps_deleted:
+                upto = self.family_times.get(family, (0, spec.max_timestamp))[1]
+                if upto < MAX_TIMESTAMP:
+                    self.markers_before[family] = upto
         self.max_versions = ALL_VERSIONS if every_version else spec.max_versions
 
     def _bound(self, family_times: FamilyTimes) -> None:

@@ -9,7 +9,8 @@ sought anew behind the column. Settled means, newest first:
   * or plain puts of as many different times as the read may return: those that follow are excess versions. (If a
     family marker or the family's time to live hides these, it hides what follows, too.) Not so where cells have a time
     to live of their own, markers of one exact version may hide some, or a time range may leave out the newest
-Nothing is settled where sequence decides (NEW_VERSION_BEHAVIOR).
+Nothing is settled where sequence decides (NEW_VERSION_BEHAVIOR), or where a marker may not count (KEEP_DELETED_CELLS),
+or what is masked is shown (raw reads).
 """
 
 from collections.abc import Callable, Iterator
@@ -82,6 +83,8 @@ def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, selection: C
     rule: FamilyRules | None = selection.rules.get(column[family_start:family_end])
     if rule is None:
         return True  # the schema has no such family any more
+    if selection.spec.raw or column[family_start:family_end] in selection.markers_before:
+        return False
     if rule.new_version_behavior or chunk[-1][0][:-SUFFIX_BYTES] != column:
         return False
     kinds = {key[-10] for key, _ in chunk}

@@ -18,7 +18,7 @@ from hbtable.errors import Corruption, CostExceeded, DataDamaged, FileNotFound, 
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.expression import Expression
 from hbtable.filters.grammar import parse
-from hbtable.merge.family_times import within_times
+from hbtable.merge.family_times import within_times, without_later_markers
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import TakePart, only_cell
 from hbtable.merge.visibility import rows as visible_rows
@@ -291,6 +291,8 @@ def _cells(
                 long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions, hold_part)
                 take_part = long_row.take
                 lists = pacer.paused(lists)  # of what is deleted no part comes
+            upto = selection.markers_before
+            lists = without_later_markers(lists, upto) if upto else lists
             for _, cells in visible_rows(
                 lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,
                 selection.max_versions, now, state.tally, take_part, selection.known,
@@ -365,6 +367,8 @@ def _rows(
             lists = chain((before,), lists)
         if selection.family_times:
             lists = within_times(lists, selection.family_times, (spec.min_timestamp, spec.max_timestamp), spec.raw)
+        if selection.markers_before:
+            lists = without_later_markers(lists, selection.markers_before)
         if spec.raw:
             return raw_rows(
                 lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,

@@ -47,8 +47,6 @@ KNOWN: Final = {
     "min-versions-of-a-column": "MIN_VERSIONS and an explicit column: HBase shows one expired version too many",
     "empty-column-of-new-versions": "NEW_VERSION_BEHAVIOR and the empty qualifier: reads of a row in which it was "
     "deleted end in a null pointer in HBase, and a delete of the row or of the family leaves it",
-    "keep-deleted-cells": "reads below an upper bound of the time, and what a major compaction leaves: hbtable keeps "
-    "and shows KEEP_DELETED_CELLS, and does not obey it",
     "excess-of-new-versions": "NEW_VERSION_BEHAVIOR: HBase hides a version for ever once as many newer ones as are "
     "kept were there with it; hbtable shows it until a major compaction, as in other families",
     "columns-of-new-versions": "NEW_VERSION_BEHAVIOR and a Bloom filter of columns: scans of some columns never end in "

@@ -79,13 +79,12 @@ def _newversions(p: Program, calls: int) -> None:
 
 
 def _keepdeleted(p: Program, calls: int) -> None:
-    """KEEP_DELETED_CELLS. Without an upper bound of the time, and before a major compaction, it changes no answer."""
-    obeyed = "keep-deleted-cells" in p.known
+    """KEEP_DELETED_CELLS: reads up to a time find what was deleted later, before and after compactions."""
     while len(p.lines) < calls:
         if p.chance(0.04):
-            p.storage() if obeyed else p.emit("$flush", {})
+            p.storage()
         else:
-            write(p) if p.chance(0.45) else read(p, bounded=obeyed)
+            write(p) if p.chance(0.45) else read(p)
 
 
 def _blocks(p: Program, calls: int) -> None:

@@ -43,6 +43,15 @@ def test_properties_are_what_was_added(build) -> None:
     assert (found.key_bytes, found.value_bytes) == (sum(len(key) for key, _ in pairs), 8)
 
 
+def test_the_earliest_put_is_told_where_a_marker_is_earlier(build) -> None:
+    puts = [(cell_key(b"b", b"f", b"q", time, PUT, 11), b"three") for time in (900, 100)]
+    marker = (cell_key(b"a", b"f", b"q", 50, DELETE_COLUMN, 12), b"")
+    for block_bytes in (1, 1000):
+        assert build([marker, *puts], block_bytes=block_bytes).open().properties.earliest_put == 100
+    assert build(puts).open().properties.earliest_put is None
+    assert build([marker]).open().properties.earliest_put is None
+
+
 def test_properties_over_many_blocks(build, pairs_of) -> None:
     found = build(pairs_of(300), block_bytes=500).open().properties
     assert found.blocks > 20

@@ -121,7 +121,9 @@ def test_a_real_worker_writes_what_this_process_writes() -> None:
         pairs = [(cell_key(row, b"f", b"q", 1000 + number % 3, PUT, number + 1), b"v" * (number % 300))]
         for one in (memtable, halves[number % 2]):
             one.add(pairs, number + 1, checksum_of(pairs))
-    spec = OutputSpec(layout.sstable_options("f"), SSTableIdentity(16, 20, "f", 1), layout.rules, 5000, True, 0, 10_000)
+    spec = OutputSpec(
+        layout.sstable_options("f"), SSTableIdentity(16, 20, "f", 1), layout.rules, 5000, True, 0, 0, 10_000
+    )
     here: list[bytes] = []
     made = make(memtable.scan(b"", b"", 3000), spec, here.append, lambda: None)
     assert made is not None
