@@ -28,7 +28,7 @@ from hbtable.metadata.retry_policy import RetryCounter
 from hbtable.model.names import is_system
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import TabletSize, TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord, owners
 from hbtable.model.usage import FamilyUsage, from_texts, summed
@@ -231,6 +231,23 @@ class Admin(MasterService):
             except (StaleLocation, Unavailable):
                 continue
         return found
+
+    @switches
+    def tablet_sizes(self, name: bytes) -> list[TabletSize]:
+        """Ascending. Of a tablet that nobody serves now, what METADATA knows of its files. TableNotFound."""
+        records = self.tablets(name)
+        served = {
+            status.record.tablet_id: status.memtable_bytes + status.sstable_bytes
+            for found in self.statuses(owners(records)).values()
+            for status in found
+        }
+        return [
+            TabletSize(
+                record.range,
+                served.get(record.tablet_id, sum(ref.length_bytes for _, refs in record.files for ref in refs)),
+            )
+            for record in records
+        ]
 
     @switches
     def family_usage(self, name: bytes) -> list[FamilyUsage]:

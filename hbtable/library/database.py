@@ -15,6 +15,7 @@ from hbtable.library.options import Families, families_of
 from hbtable.library.schema_changes import K2, FamilyChanges, altered
 from hbtable.library.table import RegionDescription, Table, described
 from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletSize
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.usage import FamilyUsage
@@ -50,6 +51,8 @@ class AdminCalls(Protocol):
     def major_compact(self, name: bytes) -> None: ...
     @switches
     def tablets(self, name: bytes) -> list[TabletRecord]: ...
+    @switches
+    def tablet_sizes(self, name: bytes) -> list[TabletSize]: ...
     @switches
     def split(self, name: bytes, row: bytes | None = None) -> bool: ...
     @switches
@@ -249,6 +252,10 @@ class Database(ABC):
     def usage_of(self, name: bytes) -> list[FamilyUsage]:
         """Table.usage()."""
         return self._ask(lambda admin: admin.family_usage(bytes_of("the name", name)))
+
+    def sizes_of(self, name: bytes) -> list[TabletSize]:
+        """The rows and the size of each tablet, ascending, for Table.sample_row_keys()."""
+        return self._ask(lambda admin: admin.tablet_sizes(bytes_of("the name", name)))
 
     def _table_name(self, name: str | bytes) -> bytes:
         prefix = b"" if self.table_prefix is None else self.table_prefix + self.table_prefix_separator

@@ -14,6 +14,7 @@ from hbtable.master.tables.schema_check import check_properties, check_schema
 from hbtable.model.names import parse
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletSize
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.usage import FamilyUsage, from_texts, summed
@@ -90,6 +91,14 @@ class ServerAdmin:
             TabletRecord(0, one.tablet_id, RowRange(one.start_row, one.stop_row), one.created_millis, one.server)
             for one in found
         ]
+
+    @switches
+    def tablet_sizes(self, name: bytes) -> list[TabletSize]:
+        found: list[AdminTablet] = self._server.admin("adminTablets", name)
+        sizes = [
+            TabletSize(RowRange(one.start_row, one.stop_row), one.memtable_bytes + one.sstable_bytes) for one in found
+        ]
+        return sorted(sizes, key=lambda one: one.rows.start)
 
     @switches
     def split(self, name: bytes, row: bytes | None = None) -> bool:

@@ -17,6 +17,7 @@ from hbtable.library.row_changes import Comparison, RowChanges, comparison
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.status import TabletSize
 from hbtable.model.usage import FamilyUsage
 from hbtable.model.values import shown
 from hbtable.switches import switches
@@ -46,6 +47,7 @@ class TableOwner(Protocol):
 
     def regions_of(self, name: bytes) -> list[RegionDescription]: ...
     def usage_of(self, name: bytes) -> list[FamilyUsage]: ...
+    def sizes_of(self, name: bytes) -> list[TabletSize]: ...
     def close(self) -> None: ...
 
 
@@ -75,6 +77,19 @@ class Table(Rows):
         group together. Of the tablets that are served now: [] of a disabled table. TableNotFound; AccessDenied for a
         user who may not see the families; Unavailable when a server does not answer."""
         return self.connection.usage_of(self.name)
+
+    def sample_row_keys(self) -> list[tuple[bytes, int]]:
+        """Row keys that cut the table at its tablets, ascending, each with about how many bytes lie before it on disk
+        and in memory. As in Cloud Bigtable the last key is b"", the end of the table, whose bytes are those of all. A
+        tablet grows to the table's `split_bytes` before it is split, so pieces of a large table are of about one size;
+        a small table is one piece, which hbtable.dataflow.splits() cuts further. TableNotFound; AccessDenied for a user
+        who may not see where tablets are."""
+        samples: list[tuple[bytes, int]] = []
+        before = 0
+        for tablet in self.connection.sizes_of(self.name):
+            before += tablet.size_bytes
+            samples.append((tablet.rows.stop, before))
+        return samples
 
     @switches
     def to_arrow(

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
 
 EVERY_TABLE: Final = -1
@@ -24,6 +25,13 @@ class TabletStatus(NamedTuple):
     """A major one runs."""
     damaged: int = 0
     """Files of it that cannot be read, or not whole."""
+
+
+class TabletSize(NamedTuple):
+    """The rows of a tablet, and about how many bytes they take on disk and in the memtable."""
+
+    rows: RowRange
+    size_bytes: int
 
 
 class ServedTablet(NamedTuple):

@@ -4,6 +4,7 @@ and exceptions. Every test here runs over each of them; where they differ on pur
 
 import inspect
 import itertools
+import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -522,6 +523,26 @@ def test_rows_by_filters_and_columns_by_patterns(ours: Any, name: str) -> None:
         table.row(b"a", filter="NoFilter(")
     with pytest.raises(hbtable.BadFilter):
         table.rows([b"a"], filter=hbtable.Filter.columns("f", "("))
+
+
+def test_sampled_row_keys(ours: Any, name: str) -> None:
+    ours.create_table(name, ["f"], split_rows=[b"d", b"m", b"t"])
+    table = ours.table(name)
+    for row, size in ((b"a", 10_000), (b"e", 40_000), (b"z", 20_000)):
+        table.put(row, {b"f:q": random.Random(1).randbytes(size)})
+    for _ in range(2):
+        samples = table.sample_row_keys()
+        assert [key for key, _ in samples] == [b"d", b"m", b"t", b""]
+        one, two, three, all_of_it = (size for _, size in samples)
+        assert 10_000 <= one <= 15_000
+        assert 40_000 <= two - one <= 45_000
+        assert three - two < 1000
+        assert 20_000 <= all_of_it - three <= 25_000
+        ours.flush_table(name)
+    ours.disable_table(name)
+    assert [key for key, _ in table.sample_row_keys()] == [b"d", b"m", b"t", b""]
+    with pytest.raises(hbtable.TableNotFound):
+        ours.table("none").sample_row_keys()
 
 
 def test_versions_and_time_ranges(ours: Any, name: str) -> None:
