@@ -8,7 +8,7 @@ from hbtable import errors
 from hbtable.errors import HbtableError
 from hbtable.hbase.errors import DO_NOT_RETRY, HBASE, ILLEGAL, PLAIN
 from hbtable.model.mutation import MAX_ROW_BYTES
-from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError, ShellError
+from hbtable.shell.errors import BrokenOff, CannotConnect, NotLetIn, OutOfRange, ServerError, ShellError
 
 _KINDS: Final[dict[str, type[HbtableError]]] = {
     ILLEGAL: errors.InvalidRequest,
@@ -76,6 +76,8 @@ def translated(error: ShellError, changes_nothing: bool = False) -> HbtableError
     message = str(error)
     if isinstance(error, BrokenOff) and not changes_nothing:
         return errors.OutcomeUnknown(f"{message}; what was to be changed may have been")
+    if isinstance(error, NotLetIn):
+        return errors.NotAuthenticated(message)
     if isinstance(error, CannotConnect):
         return errors.Unavailable(message)
     if isinstance(error, OutOfRange):

@@ -14,12 +14,15 @@ import sys
 from typing import Final, final
 
 from hbtable.shell.address import ServerAddress
-from hbtable.shell.errors import CannotConnect
+from hbtable.shell.errors import CannotConnect, NotLetIn
 
 VARIABLE: Final = "HBTABLE_SECRET"
 _MESSAGE: Final = struct.Struct(">BI")
 _LENGTH: Final = struct.Struct(">I")
-_START, _OK, _COMPLETE = 1, 2, 5
+_START, _OK, _ERROR, _COMPLETE = 1, 2, 4, 5
+_FAULT_OF_THE_SERVER: Final = "the list of users cannot be read now"
+"""Servers of earlier versions say it with the status of a wrong password."""
+
 _PLAIN: Final = _MESSAGE.pack(_START, 5) + b"PLAIN"
 _LONGEST_ANSWER_BYTES: Final = 1 << 16
 _typed: Final[dict[str, str]] = {}
@@ -28,7 +31,7 @@ _typed: Final[dict[str, str]] = {}
 
 def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket":
     """The inside of the connection after the server has let the user in; `made` is closed when it has not, with
-    CannotConnect."""
+    NotLetIn, or CannotConnect when it could not tell."""
     try:
         _refuse_readable(made, address)
         secret = _secret(address)
@@ -43,7 +46,9 @@ def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket"
     if status != _COMPLETE:
         made.close()
         _typed.pop(address.user, None)
-        raise CannotConnect(f"{address.host}:{address.port} did not let {address.user} in: {said}")
+        at_fault = status == _ERROR or said.startswith(_FAULT_OF_THE_SERVER)
+        kind = CannotConnect if at_fault else NotLetIn
+        raise kind(f"{address.host}:{address.port} did not let {address.user} in: {said}")
     return FramedSocket(made)
 
 

@@ -97,6 +97,11 @@ class CannotConnect(ShellError):
     kind = "ConnectionError"
 
 
+class NotLetIn(CannotConnect):
+    """A server answers, and does not take the user for whom he says he is: a wrong password or token, or none where one
+    is due."""
+
+
 class BrokenOff(CannotConnect):
     """The connection broke during a call, which may have been carried out. `timed_out`: no answer came in time."""
 

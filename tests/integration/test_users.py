@@ -323,7 +323,7 @@ def test_the_library_logs_in(server: ServerProcess, tmp_path: Path, name: str) -
         table.put("r", {"f:a": "1"})
         assert table.row("r") == {b"f:a": b"1"}
     secret.write_text("wrong")
-    with pytest.raises(hbtable.Unavailable, match=f"did not let {name} in"):
+    with pytest.raises(hbtable.NotAuthenticated, match=f"did not let {name} in"):
         hbtable.connect("localhost", server.port, 60_000, **arguments)
     stranger = hbtable.connect("localhost", server.port, 60_000, ca=str(CA))  # which means TLS
     with pytest.raises(hbtable.AccessDenied):

@@ -1,7 +1,7 @@
 """SASL before the calls, in the frames of Thrift's TSaslTransport: a status, 4 bytes of length, and what belongs to it.
 
     client   START "PLAIN"    OK "for whom NUL name NUL password"
-    server   COMPLETE ""      or BAD, with a message
+    server   COMPLETE ""      or BAD, with a message; ERROR where the server is at fault
 
 GSSAPI, which is Kerberos, takes more of them (kerberos.py).
 
@@ -20,7 +20,16 @@ from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.kerberos import Layer, ProtectedStream, by_kerberos
 from hbtable.hbase.transports.sasl_frames import SaslStream
-from hbtable.hbase.transports.sasl_messages import BAD, COMPLETE, OK, RESPONSE_BYTES, START, SaslMessages, SaslRefused
+from hbtable.hbase.transports.sasl_messages import (
+    BAD,
+    COMPLETE,
+    ERROR,
+    OK,
+    RESPONSE_BYTES,
+    START,
+    SaslMessages,
+    SaslRefused,
+)
 from hbtable.model.visible import visible
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
@@ -56,7 +65,7 @@ def negotiate(
     except (SaslRefused, NotAuthenticated, Unavailable) as error:
         context.log_limiter.warning("did not let %s in: %s", client, error)
         context.security.denied(client, "login", str(error))
-        messages.send(BAD, str(error).encode())
+        messages.send(ERROR if isinstance(error, Unavailable) else BAD, str(error).encode())
         discard(stream, context)
         return None
     messages.send(COMPLETE, b"")

@@ -10,6 +10,11 @@ from hbtable.thrift.message_input import Stream
 START: Final = 1
 OK: Final = 2
 BAD: Final = 3
+"""The client is not let in, however often it tries."""
+
+ERROR: Final = 4
+"""The server cannot say now whether it is let in. Clients treat it as BAD unless they know better."""
+
 COMPLETE: Final = 5
 RESPONSE_BYTES: Final = 8192
 _HEAD: Final = struct.Struct(">BI")

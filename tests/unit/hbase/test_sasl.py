@@ -12,11 +12,12 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.user import User, acting_user
 from hbtable.access.verification import Verifier
+from hbtable.errors import Unavailable
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.runtime.network.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
 
-START, OK, BAD, COMPLETE = 1, 2, 3, 5
+START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 CALL = b"\0\0\0\x1d\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
 """In a frame."""
 RIGHT = b"\0ann\0correct horse"
@@ -143,6 +144,18 @@ def test_a_client_that_waits_to_be_asked_is_asked(asking: Any) -> None:
 )
 def test_a_client_that_is_not_let_in_reads_why(asking: Any, response: bytes, words: str) -> None:
     assert words in refused(asking, negotiation(response))
+
+
+def test_a_list_of_users_that_cannot_be_read_is_no_wrong_password(asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kept, "read", away)
+    stream = asking.talk(negotiation())
+    assert stream.sent[0] == ERROR
+    assert b"the list of users cannot be read now" in stream.sent
+    assert stream.closed
+
+
+def away(_: Kept) -> Accounts:
+    raise Unavailable("ZooKeeper is away")
 
 
 def test_the_password_is_in_no_message_and_in_no_log(asking: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.errors import declared, too_large
 from hbtable.library.refusals import translated
 from hbtable.shell.connection import server_error
-from hbtable.shell.errors import BrokenOff, CannotConnect, ServerError
+from hbtable.shell.errors import BrokenOff, CannotConnect, NotLetIn, ServerError
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.HbtableError)]
 INTERFACE = ThriftInterface()
@@ -86,3 +86,7 @@ def test_a_break_leaves_the_outcome_of_changes_unknown_and_of_nothing_else() -> 
     assert type(translated(broken)) is errors.OutcomeUnknown
     assert type(translated(broken, changes_nothing=True)) is errors.Unavailable
     assert type(translated(CannotConnect("no server"))) is errors.Unavailable
+
+
+def test_a_wrong_password_is_not_a_server_that_is_away() -> None:
+    assert type(translated(NotLetIn("the user or the password is wrong"))) is errors.NotAuthenticated

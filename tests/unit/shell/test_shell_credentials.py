@@ -11,10 +11,10 @@ import pytest
 
 from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import authenticated
-from hbtable.shell.errors import CannotConnect
+from hbtable.shell.errors import CannotConnect, NotLetIn
 
 SECRET = b"correct horse"
-START, OK, BAD, COMPLETE = 1, 2, 3, 5
+START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 ASKS = struct.pack(">BI", START, 5) + b"PLAIN" + struct.pack(">BI", OK, 0)
 TELLS = struct.pack(">BI", OK, len(SECRET) + 5) + b"\0ann\0" + SECRET
 
@@ -115,6 +115,26 @@ def test_a_server_that_does_not_take_it_never_gets_it(
         with pytest.raises(CannotConnect, match="over TLS only" if answer else "closed the connection"):
             authenticated(connection, address)
     assert server.wait() == ASKS
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        (BAD, b"the user or the password is wrong", NotLetIn),
+        (ERROR, b"the list of users cannot be read now: the server's log says why", CannotConnect),
+        # So did servers of earlier versions say it.
+        (BAD, b"the list of users cannot be read now: the server's log says why", CannotConnect),
+    ],
+)
+def test_a_wrong_password_is_told_from_a_server_that_cannot_know(
+    ends: tuple[Connection, socket.socket], address: ServerAddress, status: int, words: bytes, kind: type[Exception]
+) -> None:
+    connection, end = ends
+    server = Server(end, [(len(ASKS), said(OK)), (len(ASKS + TELLS), said(status, words))])
+    with pytest.raises(CannotConnect, match=words.decode()) as caught:
+        authenticated(connection, address)
+    assert type(caught.value) is kind
+    server.wait()
 
 
 def test_over_tls_one_message_is_enough(ends: tuple[Connection, socket.socket], address: ServerAddress) -> None:
