@@ -117,7 +117,7 @@ class GatewayConnection:
 
     def turn_out(self, most: int) -> None:
         """The client reads why as the answer to its next call, if it has spoken at all."""
-        self._warn("cut %s off, which was idle: all %d connections are taken", self.client, most)
+        self._warn("cut %s off, which was idle: all %d connections are taken", most)
         if self._head is None:
             self._tell(_TURNED_OUT.format(most=most, host=self.host))
         self.close()
@@ -167,10 +167,10 @@ class GatewayConnection:
             finally:
                 source.release()
         except TimeoutError:
-            self._warn("closed the connection of %s: it fell silent in the middle of a request", self.client)
+            self._warn("closed the connection of %s: it fell silent in the middle of a request")
             self._tell(_FELL_SILENT)
         except Malformed as error:  # before the first call
-            self._warn("closed the connection of %s: %s", self.client, error)
+            self._warn("closed the connection of %s: %s", error)
         except (OSError, EndOfStream):
             # Clients close as they like: with a reset (happybase sets SO_LINGER 0), or in the middle of a call.
             pass
@@ -186,7 +186,7 @@ class GatewayConnection:
             self._stream.close()
 
     def _warn(self, message: str, *values: object) -> None:
-        self._context.log_limiter.warning(message, *values)
+        self._context.log_limiter.warning(message, self.client, *values)
 
     @switches
     def _serve(self, source: MessageInput, wire: Wire, refusal: HbtableError | None) -> None:
@@ -198,7 +198,7 @@ class GatewayConnection:
             else:
                 self._refuse_calls(source, wire, refusal)
         except (Malformed, MessageTooLarge, Overloaded) as error:
-            self._warn("closed the connection of %s: %s", self.client, error)
+            self._warn("closed the connection of %s: %s", error)
             if self._head is None and not isinstance(error, Malformed):
                 self._head = head_of_refused(source, wire)
             self._send(self._refused(self._head or _NO_CALL, wire.dialect, error), framed)
@@ -333,7 +333,7 @@ class GatewayConnection:
     @switches
     def _refuse_calls(self, source: MessageInput, wire: Wire, error: HbtableError) -> None:
         """All of them: each of the client's calls tells it why."""
-        self._warn("refused the calls of %s: %s", self.client, error)
+        self._warn("refused the calls of %s: %s", error)
         self._context.security.denied(self.client, "login", str(error))
         context, wait_for_turn = self._context, self._context.request_gate(self.host)
         self._wire, self.framed = wire, source.framed
@@ -401,7 +401,7 @@ class GatewayConnection:
     @switches
     def _explain(self, spoken: DetectedProtocol, first: bytes) -> None:
         what = reason(spoken.protocol, first)
-        self._warn("closed the connection of %s, which speaks %s: %s", self.client, spoken.protocol.value, what)
+        self._warn("closed the connection of %s, which speaks %s: %s", spoken.protocol.value, what)
         begins = NO_ENCRYPTION if spoken.protocol is Protocol.POSTGRESQL else b""
         answer_apart(self._stream, begins, explanation(spoken, first), self._context)
         discard(self._stream, self._context)

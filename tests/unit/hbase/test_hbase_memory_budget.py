@@ -1,6 +1,5 @@
 """Bounds over all clients: large transfers, turns, log lines, connections."""
 
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -9,7 +8,6 @@ from typing import Any
 import pytest
 
 from hbtable.errors import Overloaded
-from hbtable.hbase.log_limiter import LINES, LogLimiter
 from hbtable.runtime.memory_budget import SLOWEST_BYTES, SMALL_BYTES, MemoryBudget
 from hbtable.runtime.request_budget import RequestBudget, RequestCost
 from hbtable.thrift.message_input import MessageInput
@@ -383,18 +381,6 @@ def test_a_refused_message_holds_nothing_while_its_rest_is_thrown_away() -> None
 
     source.discard(400_000, 1.0, look)
     assert (len(held), sum(held), source.data) == (400, 0, b"")
-
-
-def test_a_flood_of_warnings_is_a_few_lines_and_a_number(caplog: pytest.LogCaptureFixture) -> None:
-    now = [0.0]
-    log_limiter = LogLimiter(logging.getLogger("clients"), lambda: now[0])
-    with caplog.at_level(logging.WARNING):
-        for number in range(1000):
-            log_limiter.warning("client %d is wrong", number)
-        assert len(caplog.messages) == LINES
-        now[0] = 61.0
-        log_limiter.warning("again")
-    assert caplog.messages[-2:] == [f"{1000 - LINES} more warnings about clients were left out", "again"]
 
 
 @pytest.mark.parametrize("framed", [False, True])
