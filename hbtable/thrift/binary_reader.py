@@ -53,6 +53,8 @@ _LIST_ELEMENTS: Final = 4
 _ENTRIES_AT_ONCE: Final = _ELEMENTS_AT_ONCE // 2
 _ELEMENT_BITS: Final = 7
 """Bits of the bytes that count as an element in lists that are read fast: 128 bytes."""
+_SMALL_ELEMENT_BITS: Final = 1
+"""However small, two of them count for one."""
 _UNUSUAL_AT_ONCE: Final = 32
 """Elements that are read one by one where the first is unusual: the next ones will be, too."""
 _FAST_BYTES: Final = 1 << 20
@@ -276,7 +278,7 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
         some, end = layout.fast_list(window.part, start - window.begin, wanted)
         found += some
         source.position = end + window.begin
-        source.turn(source.position - start >> _ELEMENT_BITS)
+        source.turn(max(source.position - start >> _ELEMENT_BITS, len(some) >> _SMALL_ELEMENT_BITS))
         if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
             if window.part is not window.data and start > window.begin:
                 window = _Window(source.data, source.position)  # or the window

@@ -113,8 +113,9 @@ class WriteBuilder:
         tablet_id, generation = self._tablet_id, self._generation
         by_stack: list[list[Pair]] = [[] for _ in layout.keys]
         records: list[bytes] = []
-        logged = time = large_bytes = 0
-        known_family = known_qualifier = middle = b""
+        logged = time = large_bytes = assigned = 0
+        known: tuple[object, ...] = ()
+        middle = b""
         sequence -= 1
         for mutation in mutations:
             row, operations = mutation.row, mutation.operations
@@ -123,11 +124,11 @@ class WriteBuilder:
             if len(operations) == 1:
                 kind, family, qualifier, timestamp, value = operations[0]
                 place = places.get(family) if type(family) is bytes else None
-                # The common put: one cell, server time, no row ahead of the tablet's clock, nothing to escape.
+                # The common put: one cell, a usual time, no row ahead of the tablet's clock, nothing to escape.
                 if (
-                    timestamp == SERVER_TIME
-                    and kind == PUT
+                    kind == PUT
                     and place is not None
+                    and (timestamp == SERVER_TIME or (type(timestamp) is int and 0 <= timestamp < MAX_TIMESTAMP))
                     and not clock.rows_ahead
                     and not mutation.ttl_millis
                     and mutation.ttls is None
@@ -136,17 +137,18 @@ class WriteBuilder:
                     and b"\x00" not in qualifier
                 ):
                     sequence += 1
-                    if qualifier != known_qualifier or family != known_family or not middle:
-                        known_family, known_qualifier = family, qualifier
-                        middle = b"".join((TERMINATOR, place[1], qualifier, TERMINATOR, suffix_start(now, PUT)))
+                    if (column := (qualifier, family, timestamp)) != known:
+                        known, assigned = column, now if timestamp == SERVER_TIME else 0
+                        suffix = suffix_start(assigned or timestamp, PUT)
+                        middle = b"".join((TERMINATOR, place[1], qualifier, TERMINATOR, suffix))
                     key = b"".join((row, middle, (INVERT - sequence).to_bytes(8, "big"), b"\x00"))
                     if len(key) + len(value) > counted:
                         large_bytes = self._large(mutation, operations[0], len(key) + len(value), large_bytes)
                     by_stack[place[0]].append((key, value))
-                    time = now
+                    time = time or assigned
                     if not mutation.skip_log:
                         logged += 1
-                        records += encode_one_pair(tablet_id, generation, sequence, now, key, value)
+                        records += encode_one_pair(tablet_id, generation, sequence, assigned, key, value)
                     continue
             elif not operations:
                 continue

@@ -12,6 +12,7 @@ from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 
 _BYTES_ALONE: Final = {bytes}
+_WHOLE_ALONE: Final = {int}
 _PARTS: Final = 5
 """Of an operation: kind, family, qualifier, timestamp, value."""
 _SUFFIX_BYTES: Final = SUFFIX.size
@@ -57,8 +58,8 @@ class RowPuts:
         if kinds.count(PUT) < count or type(timestamp) is not int or timestamps.count(timestamp) < count:
             return None
         assigned = now if timestamp == SERVER_TIME else 0
-        if not assigned and not 0 <= timestamp < MAX_TIMESTAMP:
-            return None
+        if not assigned and (not 0 <= timestamp < MAX_TIMESTAMP or {*map(type, timestamps)} != _WHOLE_ALONE):
+            return None  # 5.0 is equal to 5, and no time
         if {*map(type, families), *map(type, qualifiers), *map(type, values)} != _BYTES_ALONE:
             return None
         if (qualifiers != self._qualifiers or families != self._families) and not self._learn(families, qualifiers):

@@ -20,7 +20,7 @@ from hbtable.thrift.gathered import Gathered
 from hbtable.thrift.message import MessageReader, MessageWriter
 from hbtable.thrift.message_input import MessageInput
 from tests.harness.wire_mutations import FORMS, encode
-from tests.harness.wire_trees import LIST, STRING, STRUCT, Node
+from tests.harness.wire_trees import BOOL, LIST, STRING, STRUCT, Node
 
 MEGABYTE = 1 << 20
 MOST_BYTES = 4 * MEGABYTE
@@ -135,6 +135,17 @@ def test_what_was_gathered_is_split_anywhere(seed: int) -> None:
             gathered.add(piece)
         assert (gathered.size, gathered.beginning(500)) == (len(whole), whole[:500])
         assert gathered.split(first, b"".join) == (whole[:first], whole[first:])
+
+
+def test_very_small_structs_are_counted_and_not_only_their_bytes() -> None:
+    """Each takes some microseconds of the processor, however few its bytes are."""
+    count = 50_000
+    fields = [(1, Node(BOOL, False)), (2, Node(STRING, b"f:")), (3, Node(STRING, b"")), (4, Node(BOOL, True))]
+    cells = [Node(STRUCT, fields)] * count  # as happybase writes them, and therefore read fast
+    arguments = [(1, Node(STRING, b"t")), (2, Node(STRING, b"r")), (3, Node(LIST, cells, (STRUCT, 0)))]
+    values, _, pauses = read_call(b"mutateRow", arguments, True)
+    assert len(values[2]) == count
+    assert pauses >= count // MOST_MUTATIONS
 
 
 @pytest.mark.parametrize("kind", ["plain", "checked", "tagged"])

@@ -48,7 +48,7 @@ def some_rows(choose: random.Random, unusual: float) -> list[RowMutation]:
         return choose.choice(other) if choose.random() < unusual else usual
 
     rows = []
-    columns = choose.sample(COLUMNS, choose.randint(2, 5))
+    columns = choose.sample(COLUMNS, choose.randint(1, 5))
     for _ in range(choose.choice((1, 2, 3, 30))):
         if choose.random() < 0.2:
             columns = choose.choices(COLUMNS, k=choose.randint(1, 5))  # perhaps one of them twice
