@@ -6,6 +6,7 @@ or until its record turns out to be another owner's (`lost`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Final, final
 
 from hbtable.commitlog.interface import CommitLog
@@ -233,13 +234,21 @@ class Tablet:
         """Whether the record names logs of earlier owners: a flush would let them go."""
         return self._compactor.needs_old_logs()
 
-    def stamp_at_rest(self) -> tuple[object, ...] | None:
+    def stamp_at_rest(self) -> tuple[object, ...]:
         """As long as it is the same, and the minute is, and the disk as full, so are the answers to needs_flush() and
-        its like. None: something is in memory alone. Hot: it is asked of every tablet several times a second."""
+        its like, and memtable_bytes. Nothing in it keeps a memtable. Hot: it is asked of every tablet several times a
+        second."""
         state = self._state
-        if state.unflushed_since:
-            return None
-        return state.version, state.keeper.record, state.tally.markers, state.tally.dead, len(state.damaged)
+        since, version = state.unflushed_since, state.version
+        # A version has memtables, of which an empty one alone may be kept.
+        known = (version.stamp_of_full(), since, state.applied) if since else version
+        return known, state.keeper.record, state.tally.markers, state.tally.dead, len(state.damaged)
+
+    def flush_is_due(self, age_seconds: float) -> float:
+        """The time, by the runtime's clock, when the oldest write that only memtables hold is so old; infinite when
+        there is none."""
+        since = self._state.unflushed_since
+        return since + age_seconds if since else inf
 
     def needs_flush(self) -> str:
         """The reason why a flush would make reads cheaper, because of what is deleted in memory; "" when it would

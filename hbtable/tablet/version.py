@@ -225,6 +225,13 @@ class Version:
     def memtable_bytes(self) -> int:
         return sum(memtable.bytes_used for stack in self.stacks for memtable in stack.memtables() if memtable.cells)
 
+    def stamp_of_full(self) -> tuple[object, ...]:
+        """The same as long as the layout, the files, the number of memtables and their bytes are. It keeps no memtable:
+        one that was flushed is to be freed."""
+        stacks = self.stacks
+        frozen = [len(stack.frozen) for stack in stacks]
+        return self.layout, [stack.files for stack in stacks], frozen, self.memtable_bytes()
+
     def memtables_empty(self) -> bool:
         return not any(memtable.cells for stack in self.stacks for memtable in stack.memtables())
 

@@ -29,8 +29,10 @@ from hbtable.tabletserver.maintenance_plan import (
     MaintenanceOptions,
     Split,
     TabletFacts,
+    may_rest,
     plan,
 )
+from hbtable.tabletserver.resting_tablets import RestingTablet, that_count
 
 _LOOK_SECONDS: Final = 60
 """Seconds between two looks whether something has expired, or is due by age."""
@@ -66,17 +68,6 @@ class _Noted(NamedTuple):
     aged: str
 
 
-class _Resting(NamedTuple):
-    """A tablet with nothing in memory and nothing to do, and the facts about it: they hold until one of the others
-    changes."""
-
-    tablet: Tablet
-    minute: int
-    full_disk: bool
-    stamp: tuple[object, ...]
-    facts: TabletFacts
-
-
 @final
 class Maintenance:
     """Flushes, compacts and splits the tablets of a server in the background. `split` is Splitter.split; `tablets` is
@@ -107,8 +98,10 @@ class Maintenance:
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
         self._noted: dict[int, _Noted] = {}
-        self._resting: dict[int, _Resting] = {}
+        self._resting: dict[int, RestingTablet] = {}
         """As a rule most of thousands. They are looked at four times a second, which cost 10 us each time."""
+        self._planned: list[Decision] = []
+        """Of the last look: for what there was no place, the most urgent first."""
         self._aged_not_before = 0.0
         self._rolled_at = runtime.clock_seconds()
         self._rolled_bytes = 0
@@ -171,11 +164,28 @@ class Maintenance:
                 if found is not None:
                     facts.append(found)
         oldest = self._log.tablets_of_oldest_segment()
-        facts += [self._resting[tablet_id].facts for tablet_id in oldest if tablet_id in self._resting]
+        facts += that_count(self._resting, facts, oldest, self._options.total_memtable_bytes)
         decisions = plan(facts, self._log.size_bytes, oldest, self._options)
         decisions += self._flushes_that_make_room(facts) if self._shared.out_of_space else []
         now = self._runtime.clock_seconds()
-        return [decision for decision in decisions if self._may_start(decision, now) and self._start(decision)]
+        started: list[Decision] = []
+        self._planned = []
+        for decision in decisions:
+            begun = self._may_start(decision, now) and self._start(decision)
+            (started if begun else self._planned).append(decision)
+        return started
+
+    def _start_next(self) -> bool:
+        """Starts what the last look left for want of a place. False: nothing of it can begin now. A look at each of
+        thousands of tablets that are to be flushed, after each flush, would cost more than the flushes."""
+        if self._stopping or not self._session.valid():
+            return False
+        now = self._runtime.clock_seconds()
+        for place, decision in enumerate(self._planned):
+            if self._may_start(decision, now):
+                del self._planned[place]
+                return self._start(decision)
+        return False
 
     def _flushes_that_make_room(self, facts: list[TabletFacts]) -> list[Decision]:
         """On a full disk: of the tablets that keep the oldest segment of the log, if they are small beside it. What a
@@ -248,14 +258,18 @@ class Maintenance:
         full_disk = bool(self._shared.out_of_space)
         stamp = tablet.stamp_at_rest()
         resting = self._resting.get(tablet_id)
-        if stamp is None or resting is None or resting[:4] != (tablet, minute, full_disk, stamp):
-            # Its version has the memtable that is written to from now on, and files that a compaction may remove.
+        if (
+            resting is None
+            or resting[:4] != (tablet, minute, full_disk, stamp)
+            or resting.until < self._runtime.clock_seconds()
+        ):
+            # It has files that a compaction may remove.
             self._resting.pop(tablet_id, None)
             facts = self._found(tablet, minute, full_disk)
-            has_work = facts.too_large or facts.compaction or facts.aged or facts.deleted or tablet.needs_old_logs
-            if stamp is None or has_work or facts.memtable_bytes:
+            if tablet.needs_old_logs or not may_rest(facts, self._options):
                 return facts  # what was tried in vain, say, may look different the next time
-            self._resting[tablet_id] = _Resting(tablet, minute, full_disk, stamp, facts)
+            until = tablet.flush_is_due(self._options.flush_age_seconds)
+            self._resting[tablet_id] = RestingTablet(tablet, minute, full_disk, stamp, facts, until)
         return None
 
     def _found(self, tablet: Tablet, minute: int, full_disk: bool) -> TabletFacts:
@@ -361,7 +375,8 @@ class Maintenance:
             raise
         finally:
             del self._jobs[job]
-            self._wake.set()
+            if not self._start_next():
+                self._wake.set()
 
     @switches
     def _act(self, decision: Decision) -> None:

@@ -104,6 +104,12 @@ def plan(
     return [*flushes, *compactions, *splits, *aged]
 
 
+def may_rest(facts: TabletFacts, options: MaintenanceOptions) -> bool:
+    """Whether there is nothing to do for this tablet by itself: as long as the facts are the same, only the log, or all
+    memtables together, may ask for its flush."""
+    return not (facts.too_large or facts.compaction or facts.aged or _why_flush(facts, False, options))
+
+
 def _flushes(
     ordered: Sequence[TabletFacts], log_bytes: int, oldest_segment: Collection[int], options: MaintenanceOptions
 ) -> list[Flush]:
