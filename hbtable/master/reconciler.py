@@ -77,7 +77,25 @@ class Reconciler:
             first_metadata_row(self._runtime, self._catalog)
         except DataDamaged as error:
             self._say_damaged([error])  # it was there before; what of METADATA is sound is to be served
-        return self._place_system(self._settled_rows(METADATA_TABLE_ID), reports)
+        return self._serve_metadata(reports)
+
+    @switches
+    def _serve_metadata(self, reports: ServerReports) -> Decision:
+        """METADATA's tablets but the root. Those that are being merged are left alone: the merge places what it makes
+        of them, and asks for a round when it ends."""
+        name, merges = layout.SCHEMA.name, self._tables.merges
+        merged_now = merges.of_metadata
+        rows = self._settled_rows(METADATA_TABLE_ID)
+        if self._tables.is_busy(name):
+            if merges.of_metadata != merged_now:
+                return Decision("waiting: tablets of METADATA begin or end to be merged", waits=True)
+            return self._place_system([row for row in rows if row.tablet_id not in merged_now], reports)
+        if not any(row.is_merging() for row in rows) and not self._placement.plan(name, rows, reports):
+            return self._place_system(rows, reports)
+        with self._tables.operation(name):
+            if any(row.is_merging() for row in rows):
+                rows = self._placeable(METADATA_TABLE_ID)
+            return self._place_system(rows, reports)
 
     @switches
     def _place_system(self, tablets: list[TabletRecord], reports: ServerReports) -> Decision:

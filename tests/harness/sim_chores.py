@@ -9,13 +9,17 @@ from collections.abc import Callable
 
 from hbtable.client.admin import Admin
 from hbtable.errors import HbtableError
+from hbtable.metadata import layout
+from hbtable.metadata.tiling import standing
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
 from tests.harness.sim_cluster import ClientProcess, ServerProcess, SimCluster
 from tests.harness.sim_schema_chores import SchemaChores
 from tests.harness.sim_workload import ROWS, TABLE
 
 CHORES = ("move", "split", "compact", "balance", "stop")
-"""Of a run that names none; `merge`, `normalize`, `decommission` and changes of the schema have runs of their own
-(simulation/test_merges.py, test_decommissioning.py and test_schema_chores.py)."""
+"""Of a run that names none; `merge`, `normalize`, `decommission`, changes of the schema, splits and merges of METADATA
+have runs of their own (simulation/test_merges.py, test_decommissioning.py, test_schema_chores.py and
+test_merges_of_metadata.py)."""
 
 _STOP_SECONDS = 6.0
 """How long an operator waits for a server that stops in order."""
@@ -68,6 +72,25 @@ class Operator:
             return False
         admin.merge_tablets(TABLE, [tablet.tablet_id for tablet in chosen])
         return True
+
+    def _split_metadata(self, admin: Admin) -> bool:
+        """METADATA's tablet where the row of one of the table's tablets is, at that row."""
+        key = layout.tablet_key(admin.record(TABLE).table_id, self._chance.choice(ROWS)) + b"\x00"
+        (tablet,) = [one for one in self._metadata() if one.range.holds(key)]
+        return self._process.transport.tablet_admin(tablet.owner).split(tablet.tablet_id, key)
+
+    def _merge_metadata(self, admin: Admin) -> bool:
+        tablets = self._metadata()
+        place = self._chance.randrange(len(tablets))
+        chosen = tablets[place : place + self._chance.randint(2, 3)]
+        if len(chosen) < 2:
+            return False
+        admin.merge_tablets(layout.SCHEMA.name, [tablet.tablet_id for tablet in chosen])
+        return True
+
+    def _metadata(self) -> list[TabletRecord]:
+        rows = self._process.client.catalog.tablet_rows(METADATA_TABLE_ID)
+        return [row for row in standing(rows) if row.tablet_id != ROOT_TABLET_ID]
 
     def _compact(self, admin: Admin) -> bool:
         tablet = self._chance.choice(admin.tablets(TABLE)).tablet_id

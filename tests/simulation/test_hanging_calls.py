@@ -9,6 +9,7 @@ import pytest
 
 import hbtable.master
 from hbtable.errors import HbtableError, Unavailable
+from hbtable.metadata import layout
 from hbtable.model.tablet import METADATA_TABLE_ID
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.hanging_calls import CALLS, hang
@@ -290,6 +291,25 @@ def test_a_death_is_cured_while_a_call_hangs(machine, names, phase):
     assert seconds < BOUNDS.get(phase, SOON_SECONDS)
     if any(phase in MET[name] for name in names):
         assert asked, f"nobody asked {names[0]}"
+
+
+def test_a_death_is_cured_while_a_server_does_not_give_up_a_tablet_of_metadata_that_is_merged(machine):
+    scene = Scene(machine, 1, of_metadata=True)
+
+    def act():
+        cluster = scene.cluster
+        table = cluster.client.catalog.read_table(b"t")
+        key = layout.tablet_key(table.table_id, SPLITS[3])
+        first = cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)[-1]
+        assert cluster.transport.tablet_admin(first.owner).split(first.tablet_id, key)
+        _, *parts = cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)
+        hung = hang(cluster, scene.stuck, "unload_tablet")
+        scene.spawn(scene.admin.merge_tablets, layout.SCHEMA.name, [one.tablet_id for one in parts])
+        scene.until(lambda: hung.asked, 20)
+        assert scene.seconds_until_a_death_is_cured(scene.dies) < SOON_SECONDS
+        hung.waker.set()
+
+    scene.play(act)
 
 
 WAITED_FOR = [

@@ -133,8 +133,9 @@ class TableOperations:
         )
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows)
+        new_id, ask = new_ids.tablet, request_cycle
         self.merges = Merges(
-            catalog, placement, reports, self.operation, self.settled, owns_files, new_ids.tablet, wall_millis
+            catalog, placement, reports, self.operation, self.settled, owns_files, new_id, wall_millis, ask
         )
         self.relocations = Relocations(
             runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle

@@ -16,6 +16,9 @@ is none, settle() finishes or undoes what the rows show; anyone may, at any time
   * before a mark is taken back, the right row gets a new generation: whoever still means to commit, or whose commit is
     still under way, compares with the old one
   * a mark is taken back into a new generation as well, so that no late repetition of it is believed
+
+METADATA's tablets merge in the same way, but for the root tablet, which has their rows. The cycle goes on beside that:
+it leaves alone what is being merged, and serves METADATA's other tablets (of_metadata).
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +26,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final, final
 
-from hbtable.errors import Conflict, FileNotFound, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import Conflict, FileNotFound, InvalidRequest, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets import merging
 from hbtable.master.tablets.assignment import Assign, describe, least_loaded
@@ -31,12 +34,16 @@ from hbtable.master.tablets.moves import enabled
 from hbtable.master.tablets.ownership import released
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
-from hbtable.master.tablets.slow_loads import ASKED_SECONDS
+from hbtable.master.tablets.slow_loads import ASKED_SECONDS, WAIT_SECONDS
+from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
-from hbtable.model.table import TableRecord
-from hbtable.model.tablet import GoneTablet, TabletRecord
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, GoneTablet, TabletRecord
 from hbtable.model.tablet_event import MERGED
 from hbtable.switches import switches
+
+METADATA: Final = TableRecord(METADATA_TABLE_ID, TableState.ENABLED, layout.SCHEMA)
+"""As if it were a table. No row says so."""
 
 GONE_MILLIS: Final = 86_400_000
 """The time for which METADATA says that a tablet is gone: longer than any split repair can be held up."""
@@ -45,7 +52,7 @@ GONE_MILLIS: Final = 86_400_000
 @final
 class Merges:
     """Merges two neighbouring tablets into one. `operation` and `settled` are those of TableOperations. `owns_files`:
-    whether each SSTable that a record names lies inside its range."""
+    whether each SSTable that a record names lies inside its range. `request_cycle`: Master.request_cycle."""
 
     def __init__(
         self,
@@ -57,6 +64,7 @@ class Merges:
         owns_files: Callable[[TabletRecord], bool],
         new_tablet_id: Callable[[], int],
         wall_millis: Callable[[], int],
+        request_cycle: Callable[[], None],
     ) -> None:
         self._catalog = catalog
         self._placement = placement
@@ -66,6 +74,9 @@ class Merges:
         self._owns_files = owns_files
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
+        self._request_cycle = request_cycle
+        self.of_metadata: frozenset[int] = frozenset()
+        """METADATA's tablets that are being merged now, and those that they become."""
 
     @switches
     def merge(self, name: bytes, tablet_ids: Sequence[int], why: str = "it was asked to") -> int:
@@ -79,18 +90,29 @@ class Merges:
             self._take_own_files(tablet)
         with self._operation(name):
             table, chosen = self._chosen(name, tablet_ids)
-            rested = self._at_rest(chosen)
+            if table is not METADATA:
+                return self._merged(table, chosen, why)
+            self.of_metadata = frozenset(tablet.tablet_id for tablet in chosen)
             try:
-                merged = self._joined(rested)
-                names = ", ".join(str(tablet.tablet_id) for tablet in rested)
-                self._placement.note(merged, MERGED, "", f"of tablets {names}: {why}")
-                self._serve(merged, table)
-                return merged.tablet_id
-            except (Conflict, StaleLocation, Unavailable) as error:
-                # Not to be repeated as it is: some of these tablets may be no more.
-                raise OutcomeUnknown(
-                    f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
-                ) from error
+                return self._merged(table, chosen, why)
+            finally:
+                self.of_metadata = frozenset()
+                self._request_cycle()  # it may wait for them
+
+    @switches
+    def _merged(self, table: TableRecord, chosen: Sequence[TabletRecord], why: str) -> int:
+        rested = self._at_rest(chosen)
+        try:
+            merged = self._joined(rested)
+            names = ", ".join(str(tablet.tablet_id) for tablet in rested)
+            self._placement.note(merged, MERGED, "", f"of tablets {names}: {why}")
+            self._serve(merged, table)
+            return merged.tablet_id
+        except (Conflict, StaleLocation, Unavailable) as error:
+            # Not to be repeated as it is: some of these tablets may be no more.
+            raise OutcomeUnknown(
+                f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
+            ) from error
 
     @switches
     def settle(self, record: TabletRecord) -> None:
@@ -117,7 +139,9 @@ class Merges:
 
     @switches
     def _chosen(self, name: bytes, tablet_ids: Sequence[int]) -> tuple[TableRecord, list[TabletRecord]]:
-        table = enabled(self._catalog, name)
+        table = METADATA if name == layout.SCHEMA.name else enabled(self._catalog, name)
+        if table is METADATA and ROOT_TABLET_ID in tablet_ids:
+            raise InvalidRequest("the root tablet is never merged: its record has a place of its own")
         return table, merging.neighbours(self._settled(table.table_id), tablet_ids)
 
     @switches
@@ -139,7 +163,7 @@ class Merges:
     @switches
     def _rested(self, tablet: TabletRecord) -> TabletRecord:
         """Its record when it is unloaded and all its files are its own. Unavailable when it cannot be brought there."""
-        self._placement.vacate(tablet, self._reports().living, ASKED_SECONDS)
+        self._placement.vacate(tablet, self._reports().living, _wait_seconds(tablet))
         current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
         if current is None or current.tablet_id != tablet.tablet_id or not merging.is_at_rest(current):
             raise Unavailable(f"{describe(tablet)} could not be unloaded, or was split or moved; try again")
@@ -161,6 +185,8 @@ class Merges:
     def _join(self, left: TabletRecord, right: TabletRecord) -> TabletRecord:
         """The merged tablet's record, which anybody may own. Conflict: one of them changed."""
         marked = merging.marked(left, right, self._new_tablet_id())
+        if left.table_id == METADATA_TABLE_ID and marked.merges_into is not None:
+            self.of_metadata |= {marked.merges_into.tablet_id}
         self._catalog.replace_tablet(left, marked)
         result = merging.merged(marked, right, self._wall_millis())
         self._catalog.replace_tablet(right, result)
@@ -174,7 +200,8 @@ class Merges:
         if not able:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
         why = f"{describe(tablet)} was merged"
-        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, reports.living, ASKED_SECONDS)
+        assign = Assign(tablet, least_loaded(able), why)
+        self._placement.place(assign, table.schema, reports.living, _wait_seconds(tablet))
 
     @switches
     def _finish(self, result: TabletRecord) -> None:
@@ -204,3 +231,8 @@ class Merges:
         if at_stop is not None and merging.can_commit(left, at_stop):
             self._catalog.replace_tablet(at_stop, released(at_stop))
         self._catalog.replace_tablet(left, merging.undone(left))
+
+
+def _wait_seconds(tablet: TabletRecord) -> float:
+    """All tables wait for METADATA, and the cycle for whoever holds its lock."""
+    return WAIT_SECONDS if tablet.table_id == METADATA_TABLE_ID else ASKED_SECONDS

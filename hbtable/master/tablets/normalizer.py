@@ -23,6 +23,7 @@ from hbtable.master.servers.server_reports import AskServers
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.assignment import describe
 from hbtable.master.tablets.balancing import why_not_calm
+from hbtable.master.tablets.merges import METADATA
 from hbtable.master.tablets.normalizing import (
     NormalizerOptions,
     Plan,
@@ -35,7 +36,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.tiling import standing
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import TabletRecord, owners
+from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord, owners
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -133,6 +134,8 @@ class Normalizer(BackgroundWork):
         if self.rests() or why_not_calm((), reports.loads, reports.silent):
             return False
         tables = {one.table_id: one for one in self._catalog.tables() if one.state is TableState.ENABLED}
+        if names is not None and METADATA.schema.name in names:  # not with all: a master of an older release may follow
+            tables[METADATA.table_id] = METADATA
         for table, tablets in self._of_tables(tables):
             if names is not None and table.schema.name not in names:
                 continue
@@ -147,7 +150,7 @@ class Normalizer(BackgroundWork):
     def _of_tables(self, tables: dict[int, TableRecord]) -> Iterator[tuple[TableRecord, list[TabletRecord]]]:
         rows = self._catalog.all_tablet_rows()
         for table_id, of_table in groupby(rows, key=lambda row: row.table_id):
-            found = list(standing(of_table))
+            found = [row for row in standing(of_table) if row.tablet_id != ROOT_TABLET_ID]
             if table_id in tables:
                 yield tables[table_id], found
 

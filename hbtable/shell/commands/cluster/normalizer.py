@@ -1,10 +1,14 @@
 """normalize, normalizer_switch, normalizer_enabled: small and emptied neighbours are merged."""
 
+from typing import Final
+
 from hbtable.shell.commands.cluster.switches import is_true
 from hbtable.shell.commands.tables.listing import matching
 from hbtable.shell.context import Context, text_of
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
+
+_META: Final = b"hbase:meta"
 
 
 def normalize(context: Context, arguments: list[Value]) -> Value:
@@ -35,6 +39,8 @@ def _wanted(context: Context, given: dict[Value, Value]) -> list[bytes]:
         names = listed if isinstance(listed, list) else [listed]
         wanted = {text_of(name, "a table's name").removeprefix(b"default:") for name in names}
         found = [name for name in found if name in wanted]
+        if _META in wanted and set(given) <= {b"TABLE_NAME", b"TABLE_NAMES"}:
+            found.append(_META)  # no list of tables has it, and none but who names it means it
     if (space := given.get(b"NAMESPACE")) is not None:
         prefix = text_of(space, "a namespace's name")
         found = [name for name in found if (name.rpartition(b":")[0] or b"default") == prefix]

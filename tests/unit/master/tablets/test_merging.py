@@ -180,6 +180,7 @@ def merges_of(view):
         lambda record: True,
         lambda: next(view.metadata.ids),
         lambda: view.metadata.now,
+        lambda: None,
     )
 
 
