@@ -19,7 +19,7 @@ Values = Sequence[bytes | None]
 Decode = Callable[[Values], pa.Array]
 """Raises Undecodable."""
 
-_CODES: Final = {
+CODES: Final = {
     "int8": "b", "int16": "h", "int32": "i", "int64": "q",
     "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
     "float": "f", "double": "d",
@@ -43,7 +43,7 @@ def decoder(column: str, type: pa.DataType) -> Decode:
     if isinstance(type, pa.DictionaryType):
         decode = decoder(column, type.value_type)
         return lambda values: decode(values).cast(type)
-    if str(type) in _CODES:
+    if str(type) in CODES:
         return lambda values: _numbers(values, type)
     if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):
         whole = pa.int32() if type.bit_width == 32 else pa.int64()
@@ -67,7 +67,7 @@ def _numbers(values: Values, type: pa.DataType) -> pa.Array:
     width = type.bit_width // 8
     present = [value for value in values if value is not None]
     _check_widths(values, present, width, str(type))
-    numbers = array(_CODES[str(type)])
+    numbers = array(CODES[str(type)])
     numbers.frombytes(b"".join(present))
     if sys.byteorder == "little":
         numbers.byteswap()

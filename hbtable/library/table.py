@@ -134,6 +134,47 @@ class Table(Rows):
         return reader
 
     @switches
+    def write_arrow(
+        self,
+        batches: object,
+        row: str,
+        columns: "Mapping[str, Key] | Iterable[str] | None" = None,
+        *,
+        timestamp: int | None = None,
+    ) -> int:
+        """Puts a row for each record of Arrow's (`pip install 'hbtable[arrow]'`); how many. All are durable on return.
+
+        `batches`: a reader, a table, a record batch, an iterable of these, or whatever else exports Arrow's streams, as
+        DuckDB's results do. `row` names the field of rows. `columns` are columns by field; other fields are left out.
+        Without it, or as names of fields, these are the columns' names. Values become the bytes that to_arrow() reads:
+        numbers big-endian, text as UTF-8, lists, structs and maps as JSON, booleans a byte. A null is no cell: what the
+        row has in that column stays.
+
+        Rows are written a thousand at a time, each by itself atomic; an error has a note that says how many rows were
+        written before. With a `timestamp` a second call leaves the same cells.
+        """
+        (writing,) = _arrow("write_arrow", "hbtable.library.arrow_writing")
+        count: int = writing.written(self.table, batches, row, columns, write_time(timestamp))
+        return count
+
+    @switches
+    def put_frame(
+        self,
+        frame: object,
+        row: str | None = None,
+        columns: "Mapping[str, Key] | Iterable[str] | None" = None,
+        *,
+        timestamp: int | None = None,
+    ) -> int:
+        """As write_arrow(), of a DataFrame of pandas or Polars. `row` None: pandas' index. A missing value of pandas
+        (None, NaN) is no cell."""
+        (writing,) = _arrow("put_frame", "hbtable.library.arrow_writing")
+        time = write_time(timestamp)
+        batches, field = writing.frame_batches(frame, row)
+        count: int = writing.written(self.table, batches, field, columns, time)
+        return count
+
+    @switches
     def mutate_row(self, row: Key, changes: RowChanges) -> None:
         """All `changes` or none; durable on return."""
 

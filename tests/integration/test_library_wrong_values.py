@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hbtable
@@ -66,6 +67,7 @@ DATABASE: dict[str, dict[str, Any]] = {
     "delete_namespace": {"name": "space"},
 }
 CHANGES = hbtable.RowChanges().put({b"f:m": b"v"})
+RECORDS = pa.table({"id": ["m-arrow"], "v": ["v"]})
 BEYOND = {"versions": None, "time_range": None, "filter": None}
 ROWS: dict[str, dict[str, Any]] = {
     "families": {},
@@ -112,6 +114,8 @@ ROWS: dict[str, dict[str, Any]] = {
         "batch_rows": 10_000,
         "row": "row",
     },
+    "write_arrow": {"batches": RECORDS, "row": "id", "columns": {"v": "f:arrow"}, "timestamp": None},
+    "put_frame": {"frame": RECORDS, "row": "id", "columns": {"v": "f:arrow"}, "timestamp": None},
     "put": {"row": ROW, "data": {b"f:m": b"v"}, "timestamp": None, "wal": True},
     "delete": {"row": ROW, "columns": [b"f:m"], "timestamp": None, "wal": True},
     "batch": {"timestamp": None, "batch_size": None, "transaction": False, "wal": True},

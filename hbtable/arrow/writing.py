@@ -1,0 +1,183 @@
+"""Puts made of record batches: the other direction of decoding.py, with the same bytes for each type."""
+
+import json
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyarrow import types as kinds
+
+from hbtable.arrow.decoding import CODES
+from hbtable.client.columns import Key, full
+from hbtable.client.given import bytes_of, members
+from hbtable.errors import WrongType, WrongValue
+from hbtable.model.mutation import PUT, Operation, RowMutation
+from hbtable.model.values import shown
+
+Encode = Callable[[pa.Array], Sequence[bytes | None]]
+Targets = Mapping[str, Key] | Iterable[str] | None
+"""Columns by the fields that they are made of; or the fields, whose names are columns. None: all of them."""
+
+
+class _Field(NamedTuple):
+    """A field of the batches, and the column that it becomes."""
+
+    place: int
+    name: str
+    family: bytes
+    qualifier: bytes
+    encode: Encode
+
+
+def batches_of(given: object) -> Iterator[pa.RecordBatch]:
+    """Whatever has record batches, as a table, a reader, a frame of Polars or an iterable of them. WrongType."""
+    if hasattr(given, "__arrow_c_stream__"):
+        yield from pa.RecordBatchReader.from_stream(given)
+    elif hasattr(given, "__arrow_c_array__"):
+        yield pa.record_batch(given)
+    elif isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
+        for one in given:
+            if not hasattr(one, "__arrow_c_stream__") and not hasattr(one, "__arrow_c_array__"):
+                raise WrongType(f"'batches' has {shown(one)}, a {type(one).__name__}, and has to have record batches")
+            yield from batches_of(one)
+    else:
+        kind = type(given).__name__
+        raise WrongType(f"'batches' {shown(given)} is {kind}, and has to be record batches: a reader, a table, a frame")
+
+
+def mutations_of(batch: pa.RecordBatch, row: str, columns: Targets, timestamp: int) -> Iterator[RowMutation]:
+    """A put for each record; a null is no cell, and a record of nulls alone no put. InvalidRequest names the field, and
+    what is wrong with it, before the first one is made."""
+    place = _place(batch.schema, row)
+    fields = _fields(batch.schema, row, columns)
+    keys = _encoded(_encoder(row, batch.schema.field(place).type), batch.column(place), row, None)
+    made = [(one, _encoded(one.encode, batch.column(one.place), one.name, keys)) for one in fields]
+    for number, key in enumerate(keys):
+        if not key:
+            raise WrongValue(f"record {number} has no row: field {row!r} is {'null' if key is None else 'empty'} there")
+    for number, key in enumerate(keys):
+        operations: list[Operation] = []
+        for one, values in made:
+            value = values[number]
+            if value is not None:
+                operations.append((PUT, one.family, one.qualifier, timestamp, value))
+        if operations and key:
+            yield RowMutation(key, operations)
+
+
+# ---------------------------------------------------------------- which fields
+
+
+def _fields(schema: pa.Schema, row: str, columns: Targets) -> list[_Field]:
+    targets = _targets(schema, row, columns)
+    fields: list[_Field] = []
+    for name, column in targets.items():
+        place = _place(schema, name)
+        family, qualifier = full(column)
+        if any((one.family, one.qualifier) == (family, qualifier) for one in fields):
+            raise WrongValue(f"column {shown(family + b':' + qualifier)} is made of two fields")
+        fields.append(_Field(place, name, family, qualifier, _encoder(name, schema.field(place).type)))
+    return fields
+
+
+def _targets(schema: pa.Schema, row: str, columns: Targets) -> dict[str, Key]:
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    names = [name for name in schema.names if name != row] if columns is None else members("columns", columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise WrongType(f"the field {shown(name)} is {type(name).__name__}, and has to be text")
+        if ":" not in name:
+            raise WrongValue(f"field {name!r} names no column: say which, columns={{{name!r}: 'family:qualifier'}}")
+    return {name: name for name in names}
+
+
+def _place(schema: pa.Schema, name: object) -> int:
+    if not isinstance(name, str):
+        raise WrongType(f"the field {shown(name)} is {type(name).__name__}, and has to be text")
+    bytes_of("the field", name)
+    places = [place for place, one in enumerate(schema.names) if one == name]
+    if len(places) != 1:
+        found = "two fields" if places else "no field"
+        raise WrongValue(f"the batches have {found} {name!r}; they have {', '.join(map(repr, schema.names))}")
+    return places[0]
+
+
+# ---------------------------------------------------------------- bytes
+
+
+class _Unwritable(Exception):
+    """The value at this place has no bytes."""
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(why)
+        self.at = at
+
+
+def _encoded(
+    encode: Encode, values: pa.Array, field: str, keys: Sequence[bytes | None] | None
+) -> Sequence[bytes | None]:
+    try:
+        return encode(values)
+    except _Unwritable as error:
+        where = f"record {error.at}" if keys is None else f"row {shown(keys[error.at])}"
+        raise WrongValue(f"{where} has a value in field {field!r} that cannot be written: {error}") from None
+
+
+def _encoder(name: str, type: pa.DataType) -> Encode:
+    """WrongType names a field of whose type no bytes are made."""
+    if isinstance(type, pa.DictionaryType):
+        encode = _encoder(name, type.value_type)
+        return lambda values: encode(values.cast(type.value_type))
+    if str(type) in CODES:
+        return _numbers
+    if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):
+        whole = pa.int32() if type.bit_width == 32 else pa.int64()
+        return lambda values: _numbers(values.view(whole))
+    if kinds.is_boolean(type):
+        return lambda values: [None if one is None else b"\xff" if one else b"\0" for one in values.to_pylist()]
+    if kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type):
+        return lambda values: [None if one is None else one.encode() for one in values.to_pylist()]
+    if (
+        kinds.is_binary(type)
+        or kinds.is_large_binary(type)
+        or kinds.is_binary_view(type)
+        or kinds.is_fixed_size_binary(type)
+        or kinds.is_null(type)
+    ):
+        return lambda values: values.to_pylist()
+    if kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_struct(type) or kinds.is_map(type):
+        return lambda values: _json(values, type)
+    raise WrongType(f"field {name!r} is {type}, of which no bytes are made; cast it, as to pyarrow.string()")
+
+
+_BYTE: Final = 8
+
+
+def _numbers(values: pa.Array) -> Sequence[bytes | None]:
+    width = values.type.bit_width // _BYTE
+    data = values.buffers()[1]
+    held = memoryview(data)[values.offset * width : (values.offset + len(values)) * width] if data else b""
+    numbers = array(CODES[str(values.type)])
+    numbers.frombytes(held)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    joined = numbers.tobytes()
+    cut: list[bytes | None] = [joined[at : at + width] for at in range(0, len(joined), width)]
+    if values.null_count:
+        return [None if is_null else one for one, is_null in zip(cut, values.is_null().to_pylist(), strict=True)]
+    return cut
+
+
+def _json(values: pa.Array, type: pa.DataType) -> Sequence[bytes | None]:
+    made: list[bytes | None] = []
+    is_map = kinds.is_map(type)
+    for at, one in enumerate(values.to_pylist()):
+        value: Any = dict(one) if is_map and one is not None else one
+        try:
+            made.append(None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+        except (TypeError, ValueError) as error:
+            raise _Unwritable(at, f"it is no JSON: {error}") from None
+    return made
