@@ -51,6 +51,9 @@ def import_(
     """Writes the records of FILE into TABLE. Broken off, the same command goes on where it stopped, if FILE and TABLE
     are still the same.
 
+    Of CSV and TSV the first line names the fields. --columns names them for files without such a line; a first line of
+    the same names is no row.
+
     --errors keeps the records that were skipped as they stand in FILE, to be put right and imported, and in a second
     file, whose name ends in .why, what is wrong with each."""
     from time import perf_counter

@@ -62,7 +62,12 @@ def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int
     fields = Fields(names)
     if offset:
         file.seek(offset)
+    begins = bool(columns) and not offset
     for found, raw, behind in lines(file, separator):
+        if begins and found:
+            begins = False
+            if found == names:
+                continue  # as an export of these columns begins; a row named HBASE_ROW_KEY is none that anybody means
         if found:
             try:
                 if isinstance(found, BadRecord):

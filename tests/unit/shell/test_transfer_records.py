@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hbtable.shell.transfer.places import Places
+from hbtable.shell.transfer.reading import records
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 
 
@@ -132,3 +133,29 @@ def test_places_are_lines_also_behind_records_of_several_lines(tmp_path: Path) -
     assert places.of(31, bad(b'"c\nd",1,2\n')) == f"{file}, line 6"
     assert places.of(35, bad(b"last")) == f"{file}, line 8"
     assert Places(file, "parquet").of(7, bad(b"")) == f"{file}, record 7"
+
+
+@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
+@pytest.mark.parametrize("names", [[], ["HBASE_ROW_KEY", "f:a"]])
+def test_the_line_of_names_is_no_row_whether_columns_are_given_or_not(
+    tmp_path: Path, form: str, separator: str, names: list[str]
+) -> None:
+    """An export begins with it: the same --columns brought a row named HBASE_ROW_KEY back."""
+    file = tmp_path / "rows"
+    lines_of_file = [["HBASE_ROW_KEY", "f:a"], ["k", "1"], ["HBASE_ROW_KEY", "2"], ["HBASE_ROW_KEY", "f:a"]]
+    file.write_text("".join(f"{separator.join(line)}\n" for line in lines_of_file))
+    read = list(records(file, form, names, 0))
+    assert [record.row for record, _ in read if not isinstance(record, BadRecord)] == [
+        b"k",
+        b"HBASE_ROW_KEY",
+        b"HBASE_ROW_KEY",
+    ]
+    assert len(list(records(file, form, names, read[0][1]))) == 2
+
+
+def test_without_a_line_of_names_the_first_one_is_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text("k,1\n")
+    ((record, _),) = records(file, "csv", ["HBASE_ROW_KEY", "f:a"], 0)
+    assert not isinstance(record, BadRecord)
+    assert record.row == b"k"
