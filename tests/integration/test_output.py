@@ -100,3 +100,31 @@ def test_an_ascii_terminal_gets_escapes(tmp_path: Path) -> None:
         assert b"data-\\xe9" in process.stdout.read()
     finally:
         ended(process)
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "0<&- 1>&- 2>&-"])
+def test_no_file_of_the_folder_takes_the_number_of_a_closed_stream(tmp_path: Path, closed: str) -> None:
+    """What a crash writes to standard error would go into it."""
+    folder = tmp_path / "data"
+    command = f"exec {sys.executable} -m hbtable start --data {folder} --port 0 {closed}"
+    process = subprocess.Popen(["sh", "-c", command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        put_and_get(port_of(folder), "closed")
+        numbers = range(3) if "2" in closed else [0]
+        assert {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in numbers} == {os.devnull}
+        stopped(process)
+    finally:
+        ended(process)
+
+
+@pytest.mark.parametrize("command", ["shell", "shell -n", "get t r", "user password ann --data {}"])
+def test_a_command_whose_input_is_closed_ends_as_with_an_empty_one(tmp_path: Path, command: str) -> None:
+    """As cron starts some: the shell ended in a traceback."""
+
+    def run(stdin: str) -> tuple[int, str]:
+        words = f"{sys.executable} -m hbtable {command.format(tmp_path)} {stdin}"
+        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stderr
+
+    assert run("<&-") == run("</dev/null")
+    assert "Traceback" not in run("<&-")[1]
