@@ -67,9 +67,7 @@ def ended_early(
     parts = [*_parts_of(error, mutations[first:stop], pause)]
     if stop < len(mutations):
         parts.append(Part(Unavailable("not sent"), _rows_of(mutations[stop:], pause)))
-    early = _rows_of(mutations[:first], pause)
-    again = sum(row in early for row in with_pauses(_rows_of_parts(parts, pause), pause))
-    ended = partly_written(parts, mutations, pause, again)
+    ended = partly_written(parts, mutations, pause, _rows_of(mutations[:first], pause))
     vars(ended).pop("told", None)  # nobody adds to it, and it would keep every row as long as somebody keeps the error
     return ended
 
@@ -89,25 +87,31 @@ def _rows_of(mutations: Sequence[RowMutation], pause: Callable[[], object]) -> s
 
 @switches
 def partly_written(
-    failed: Sequence[Part], mutations: Sequence[RowMutation], pause: Callable[[], object], again: int = 0
+    failed: Sequence[Part],
+    mutations: Sequence[RowMutation],
+    pause: Callable[[], object],
+    early: Collection[bytes] = frozenset(),
 ) -> HbtableError:
     """The first error of these parts of `mutations`, of which the rest was written. It says so, if there is any, and if
-    some of the parts may have been written where others were not. `again`: of so many rows of these parts other changes
-    were written before."""
+    some of the parts may have been written where others were not. `early`: the rows whose changes before these parts
+    were written."""
     first = failed[0].error
     refused = [part for part in failed if part.rows and isinstance(part.error, _NOT_APPLIED)]
     unknown = [part for part in failed if part.rows and not isinstance(part.error, _NOT_APPLIED)]
+    refused_rows, unknown_rows = _rows_of_parts(refused, pause), _rows_of_parts(unknown, pause)
+    unknown_alone = [row for row in with_pauses(unknown_rows, pause) if row not in refused_rows]
+    again = sum(row in early for rows in (refused_rows, unknown_alone) for row in with_pauses(rows, pause))
     every = len(_rows_of(mutations, pause))
-    written = every - len(_rows_of_parts(failed, pause))
+    written = every - len(refused_rows) - len(unknown_alone)
     if not written and not again and not (refused and unknown):
         return first
     told = _told(first)
     said = told.said if told else str(first)
     counts = [f"{written} were written"]
     if refused:
-        counts.append(f"{len(_rows_of_parts(refused, pause))} were not ({_ranges(refused, pause)})")
+        counts.append(f"{len(refused_rows)} were not ({_ranges(refused, pause)})")
     if unknown:
-        counts.append(f"{len(_rows_of_parts(unknown, pause))} may have been ({_ranges(unknown, pause)})")
+        counts.append(f"{len(unknown_rows)} may have been ({_ranges(unknown, pause)})")
     if again:
         counts.append(f"and earlier changes of {again} of these were written")
     error = copy.copy(first)
