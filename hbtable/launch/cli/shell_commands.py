@@ -7,7 +7,7 @@ Exit codes: 0 fine, 1 the command failed, 2 misuse, 3 no server answers.
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -28,21 +28,25 @@ def _cell_bytes(text: str) -> bytes:
     return from_binary(_name(text))
 
 
+class _Server(NamedTuple):
+    """The options by which a command is told of its server, as they were given."""
+
+    url: str
+    tls: bool
+    ca: str | None
+    certificate: str | None
+    user: str | None
+    secret: str | None
+    plain_text: bool
+
+
 def server_options(function: _Function) -> _Function:
     """Options of every command that talks to a server."""
 
     @wraps(function)
-    def with_address(
-        url: str,
-        tls: bool,
-        ca: str | None,
-        certificate: str | None,
-        user: str | None,
-        secret: str | None,
-        plain_text: bool,
-        **given: Any,
-    ) -> None:
-        function(url=_address(url, tls, ca, certificate, user, secret, plain_text), **given)
+    def with_address(**given: Any) -> None:
+        server = _Server(**{name: given.pop(name) for name in _Server._fields})
+        function(url=_address(server), **given)
 
     for option in (
         click.option(
@@ -68,33 +72,24 @@ def server_options(function: _Function) -> _Function:
     return with_address
 
 
-def _address(
-    url: str,
-    tls: bool,
-    ca: str | None,
-    certificate: str | None,
-    user: str | None,
-    secret: str | None,
-    plain_text: bool,
-) -> str:
+def _address(server: _Server) -> str:
     """All of it in one text. Misuse, before anything is tried."""
     from hbtable.shell.address import parse_address
 
     try:
-        address = parse_address(url)
+        address = parse_address(server.url)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    with_tls = address.tls or tls or bool(ca or certificate)
-    if secret and not (user or address.user):
+    if server.secret and not (server.user or address.user):
         raise click.BadParameter("whose it is has to be said: give --user NAME as well", param_hint="--secret")
     return str(
         address._replace(
-            tls=with_tls,
-            ca=ca or address.ca,
-            certificate=certificate or address.certificate,
-            user=user or address.user,
-            secret=secret or address.secret,
-            plain_text=plain_text or address.plain_text,
+            tls=address.tls or server.tls or bool(server.ca or server.certificate),
+            ca=server.ca or address.ca,
+            certificate=server.certificate or address.certificate,
+            user=server.user or address.user,
+            secret=server.secret or address.secret,
+            plain_text=server.plain_text or address.plain_text,
         )
     )
 
