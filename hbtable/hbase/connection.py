@@ -29,7 +29,7 @@ from hbtable.hbase.relays.direct_calls import DirectCalls, PassOn
 from hbtable.hbase.relays.relay import RELAYED, Ask, bid_farewell
 from hbtable.hbase.sending import send_large
 from hbtable.hbase.transports.discarding import answer_apart, discard
-from hbtable.hbase.wrong_protocols import NO_ENCRYPTION, explanation, reason, unknown_method
+from hbtable.hbase.wrong_protocols import FELL_SILENT, NO_ENCRYPTION, explanation, reason, unknown_method
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.runtime.request_budget import RequestBudget, work_for
 from hbtable.switches import switches
@@ -54,14 +54,6 @@ _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
 _NO_CALL: Final[Call] = (b"", CALL, 0)
 """In the place of one whose head cannot be read."""
-_FELL_SILENT: Final = (
-    "the request was not carried out: it begins as a call of Thrift, and its rest did not come; use the transport and "
-    "the protocol of a Thrift client"
-)
-_TURNED_OUT: Final = (
-    "this idle connection was closed to make room for another client: the server takes {most} connections at a time "
-    "(thrift.connections), and {host} held most of them. Connect again"
-)
 
 
 @final
@@ -119,7 +111,7 @@ class GatewayConnection:
         """The client reads why as the answer to its next call, if it has spoken at all."""
         self._warn("cut %s off, which was idle: all %d connections are taken", most)
         if self._head is None:
-            self._tell(_TURNED_OUT.format(most=most, host=self.host))
+            self._tell(errors.TURNED_OUT.format(most=most, host=self.host))
         self.close()
 
     def _tell(self, why: str) -> None:
@@ -168,7 +160,7 @@ class GatewayConnection:
                 source.release()
         except TimeoutError:
             self._warn("closed the connection of %s: it fell silent in the middle of a request")
-            self._tell(_FELL_SILENT)
+            self._tell(FELL_SILENT)
         except Malformed as error:  # before the first call
             self._warn("closed the connection of %s: %s", error)
         except (OSError, EndOfStream):

@@ -13,6 +13,10 @@ HBASE: Final = "org.apache.hadoop.hbase."
 ILLEGAL: Final = "java.lang.IllegalArgumentException"
 PLAIN: Final = "java.io.IOException"
 DO_NOT_RETRY: Final = HBASE + "DoNotRetryIOException"
+TURNED_OUT: Final = (
+    "this idle connection was closed to make room for another client: the server takes {most} connections at a time "
+    "(thrift.connections), and {host} held most of them. Connect again"
+)
 
 
 class BadArgument(errors.InvalidRequest):

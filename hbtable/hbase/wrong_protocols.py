@@ -33,6 +33,10 @@ _TEXT: Final = (
     "this is hbtable, a database with HBase's Thrift interfaces: use a Thrift client, as happybase in Python, or "
     "hbtable shell"
 )
+FELL_SILENT: Final = (
+    "the request was not carried out: it begins as a call of Thrift, and its rest did not come; use the transport and "
+    "the protocol of a Thrift client"
+)
 _REASONS: Final = {
     Protocol.TLS: "this port has no TLS: connect without it, or set tls.certificate and tls.key for the server",
     Protocol.SASL: "this server asks for no SASL (Kerberos or a password): connect with the plain transport",

@@ -7,8 +7,9 @@ from typing import final
 
 from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import SHARED
+from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.security import NO_SECURITY
-from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.server import ThriftGateway
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.roles.startup_checks import check_ports
 from hbtable.launch.thrift_gateway import make_thrift_gateway

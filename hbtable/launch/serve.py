@@ -18,8 +18,9 @@ from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
+from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.server import ThriftGateway
 from hbtable.launch.access_warnings import warn_of_access, warn_of_group
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine

@@ -14,8 +14,8 @@ from gevent.socket import SHUT_WR, SO_LINGER, SOL_SOCKET, create_connection
 
 from hbtable.errors import HbtableError
 from hbtable.fs.memory import MemoryFileSystem
+from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ThriftGatewayOptions
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.thrift_gateway import make_thrift_gateway
 from hbtable.lockservice.local import LocalLockService

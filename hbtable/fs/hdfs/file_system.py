@@ -25,6 +25,7 @@ from hbtable.fs.hdfs.files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs.first_answer import FirstAnswer
 from hbtable.fs.hdfs.namenodes import open_client
 from hbtable.fs.hdfs.options import HdfsNativeOptions
+from hbtable.fs.hdfs.sealing import sealed_length
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
 from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, Copies, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
@@ -41,8 +42,6 @@ _LONGEST_PUT_PAUSE_SECONDS: Final = 0.8
 _SLOW_SECONDS: Final = 0.5
 _OPEN_TRIES: Final = 6
 _OPEN_PAUSE_SECONDS: Final = 0.05
-_FIRST_SEAL_PAUSE_SECONDS: Final = 0.1
-_LONGEST_SEAL_PAUSE_SECONDS: Final = 4.0
 
 
 @final
@@ -301,25 +300,13 @@ class HdfsNativeFileSystem:
     def seal_now(self, path: str) -> int:
         """seal() for a file that this process may be completing."""
         absolute = self._absolute(path)
-        end = self.runtime.clock_seconds() + self.options.seal_seconds
-        pause_seconds = _FIRST_SEAL_PAUSE_SECONDS
-        while True:
-            reason = "its last block is being recovered"
-            try:
-                if self._ask(self.client.recover_lease, absolute):
-                    return self._ask(self.client.get_file_info, absolute).length
-            except Exception as error:
-                known = translated(error, path, "sealing", writes=False)
-                if isinstance(known, FileNotFound):
-                    raise known from error
-                reason = str(known)
-            if self.runtime.clock_seconds() >= end:
-                raise Unavailable(
-                    f"{path} could not be sealed within {self.options.seal_seconds:g} s, try again: {reason}"
-                )
-            self.runtime.sleep(pause_seconds)
-            # Each call may begin the recovery anew: one that takes long must be let alone for as long.
-            pause_seconds = min(pause_seconds * 1.3, _LONGEST_SEAL_PAUSE_SECONDS)
+
+        @switches
+        def recovered_length() -> int | None:
+            is_closed = self._ask(self.client.recover_lease, absolute)
+            return self._ask(self.client.get_file_info, absolute).length if is_closed else None
+
+        return sealed_length(self.runtime, path, self.options.seal_seconds, recovered_length)
 
     @switches
     def rename(self, source: str, target: str) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from hbtable.access.options import AuthOptions
 from hbtable.commitlog.options import LogOptions
 from hbtable.fs.ballast import BallastOptions
-from hbtable.hbase.server import ThriftGatewayOptions
+from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration, home_of, load
 from hbtable.launch.config.memory import MemoryOptions, check_fits, of_machine, shrunk
 from hbtable.launch.embedded_cluster import EmbeddedOptions

@@ -11,9 +11,10 @@ from typing import final
 from hbtable.access.options import AuthOptions
 from hbtable.access.store import AccountNode
 from hbtable.client.client import Client
+from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.server import ThriftGateway
 from hbtable.launch.access_warnings import warn_of_access
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration

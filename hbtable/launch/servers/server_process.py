@@ -19,10 +19,11 @@ from hbtable.client.client import Client
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.folder_identity import InheritedFolder
 from hbtable.fs.local import LocalFileSystem
+from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.relays.relay import Relay
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.server import ThriftGateway
 from hbtable.launch.composed_server import compose_server, drain
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine

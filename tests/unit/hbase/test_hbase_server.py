@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from gevent.socket import create_connection
 
-from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.options import ThriftGatewayOptions
+from hbtable.hbase.server import ClusterIdentity, ThriftGateway
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network import sockets
