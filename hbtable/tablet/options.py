@@ -13,6 +13,9 @@ class TabletOptions:
     """A memtable of this size is to be flushed. Larger: fewer SSTables, more memory, longer recovery."""
     max_cell_bytes: int = 10 << 20
     """Largest cell, key and value together. Larger: one cell may fill a whole message."""
+    max_write_bytes: int = 1 << 30
+    """The most that one call may write to a tablet, over Thrift or by the library; a cell counts 128 bytes more than
+    its row, qualifier and value. Larger: one call may take three times as much memory."""
     merge_files: int = 4
     """SSTables of similar size that are worth a merging compaction. Larger: less rewriting, slower reads."""
     max_files: int = 12

@@ -190,4 +190,5 @@ class TabletState:
             self.max_cell_bytes,
             self.max_row_bytes,
             self.tally,
+            self.environment.options.max_write_bytes,
         )

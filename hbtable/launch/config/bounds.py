@@ -40,6 +40,7 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("log", "tries_under_way"): (1, 64),
     ("log", "groups_under_way"): (1, 1024),
     ("tablet", "max_cell_bytes"): (1, _GIB),
+    ("tablet", "max_write_bytes"): (64 << 20, 2 * _GIB),
     ("tablet", "merge_files"): (2, 1_000_000),
     ("tablet", "max_files"): (2, 1_000_000),
     ("tablet", "stall_files"): (3, 1_000_000),

@@ -11,7 +11,7 @@ record and one sequence, so it is all or nothing; several rows of a call are not
 them again, because what was applied already only gets newer versions of the same values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, final
 
 from hbtable.commitlog.records import encode_one_pair, encode_record, encode_record_in_parts, encode_single_pairs
@@ -32,7 +32,6 @@ from hbtable.model.mutation import (
 )
 from hbtable.model.mutation import checksum_in_parts as checksum_of_mutation_in_parts
 from hbtable.model.mutation import checksum_of as checksum_of_mutation
-from hbtable.model.parts import PART_BYTES
 from hbtable.model.put_batch import PutBatch
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
@@ -44,10 +43,10 @@ from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
 from hbtable.tablet.writes.prepared import prepared_memtable
 from hbtable.tablet.writes.put_pairs import pairs_of_puts
 from hbtable.tablet.writes.row_puts import RowPuts
+from hbtable.tablet.writes.write_size import WriteSize
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
-_OPERATIONS_IN_A_PART: Final = 256
 _LARGE_CELL_BYTES: Final = 4096
 """Only cells above it are counted, so that usual ones cost nothing."""
 HEAVY_BYTES: Final = 8 << 20
@@ -75,6 +74,7 @@ class WriteBuilder:
         "_layout",
         "_max_cell_bytes",
         "_max_row_bytes",
+        "_max_write_bytes",
         "_range",
         "_row_puts",
         "_tablet_id",
@@ -91,6 +91,7 @@ class WriteBuilder:
         max_cell_bytes: int,
         max_row_bytes: int = MAX_ROW_BYTES,
         tally: Tally = UNREAD,
+        max_write_bytes: int = 1 << 30,
     ) -> None:
         self._layout = layout
         self._range = row_range
@@ -101,6 +102,7 @@ class WriteBuilder:
         self._max_cell_bytes = max_cell_bytes
         self._counted_bytes = min(max_cell_bytes, _LARGE_CELL_BYTES)
         self._max_row_bytes = max_row_bytes
+        self._max_write_bytes = max_write_bytes
         self._row_puts = RowPuts(layout.writable, self._counted_bytes)
 
     def build(self, mutations: Sequence[RowMutation], sequence: int) -> CheckedWrite:
@@ -199,6 +201,7 @@ class WriteBuilder:
         by_stack: list[list[Pair]] = [[] for _ in self._layout.keys]
         records: list[bytes] = []
         logged = time = 0
+        size = WriteSize(self._max_write_bytes, self._layout.table)
         sequence -= 1
         for mutation in mutations:
             row = mutation.row
@@ -207,7 +210,7 @@ class WriteBuilder:
             if not mutation.operations:
                 continue
             sequence += 1
-            operations = _paused(mutation.operations, pause)
+            operations = size.paced(row, mutation.operations, pause)
             pairs, row_time, _ = self._any(mutation, operations, now, sequence, by_stack, _NOT_COUNTED)
             time = max(time, row_time)
             if not mutation.skip_log:
@@ -339,16 +342,6 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
         qualifier = qualifier.replace(b"\x00", b"\x00\xff")
     suffix = SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
     return b"".join((prefix, family, qualifier, TERMINATOR, suffix)), value
-
-
-@switches
-def _paused(operations: Sequence[Operation], pause: Callable[[], None]) -> Iterator[Operation]:
-    for first in range(0, len(operations), _OPERATIONS_IN_A_PART):
-        for operation in operations[first : first + _OPERATIONS_IN_A_PART]:
-            yield operation
-            if type(operation[4]) is bytes and len(operation[4]) > PART_BYTES:  # copied, if it has a time to live
-                pause()
-        pause()
 
 
 @switches
