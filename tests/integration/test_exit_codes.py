@@ -30,6 +30,7 @@ OF_A_TABLE = {
     "incr": ("none", "r", "f:a"),
     "put": ("none", "r", "f:a", "x"),
     "scan": ("none",),
+    "sql": ('select * from "none"',),
     "truncate": ("none",),
     "why": ("none", "r"),
 }

@@ -14,7 +14,14 @@ from typing import Final
 import click
 
 from hbtable.errors import HbtableError, InvalidConfiguration, InvalidRequest
-from hbtable.launch.cli import cluster_commands, shadow_command, shell_commands, transfer_commands, user_commands
+from hbtable.launch.cli import (
+    cluster_commands,
+    shadow_command,
+    shell_commands,
+    sql_command,
+    transfer_commands,
+    user_commands,
+)
 from hbtable.switches import switches
 
 _Function = Callable[..., None]
@@ -65,6 +72,7 @@ for _command in (
     *cluster_commands.COMMANDS,
     *shell_commands.COMMANDS,
     *transfer_commands.COMMANDS,
+    *sql_command.COMMANDS,
     *shadow_command.COMMANDS,
     *user_commands.COMMANDS,
 ):

@@ -1,0 +1,126 @@
+"""`hbtable sql`: arguments and the form of answers; the work is hbtable.library.sql's."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hbtable.launch.cli.shell_commands import server_options
+from hbtable.launch.cli.transfer_commands import shown
+
+if TYPE_CHECKING:
+    from hbtable.library.sql.query import Answer
+
+
+@click.command()
+@server_options
+@click.option(
+    "--columns",
+    "declared",
+    multiple=True,
+    metavar="TABLE=F:Q=TYPE,...",
+    help="Columns of a table, and their types.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True,
+    help="How the answer is written; json is an object a line.",
+)  # fmt: skip
+@click.argument("statement")
+def sql(url: str, declared: tuple[str, ...], form: str, statement: str) -> None:
+    """Answers STATEMENT, in DuckDB's SQL, over tables: select count(*), max("f:n") from t where row >= 'a'.
+
+    A table has a field `row`, of bytes, and one for each of its columns, called family:qualifier. --columns says which
+    there are, and how they are read: int8 to int64, uint8 to uint64, float, double, bool, text or bytes. Without it
+    they are those of the first 1000 rows, as bytes. The server reads the rows that the conditions on `row` leave, and
+    the columns that are needed."""
+    import threading
+
+    from hbtable.errors import HbtableError
+
+    types = dict(map(_declared, declared))
+    with shown(url):
+        try:
+            from hbtable.library.server_calls import ServerCalls
+            from hbtable.library.sql.query import answer
+            from hbtable.shell.connection import ShellConnection
+        except ModuleNotFoundError as error:
+            if error.name != "pyarrow":
+                raise
+            click.echo("hbtable sql needs pyarrow, which is not installed: pip install 'hbtable[sql]'", err=True)
+            sys.exit(1)
+        server = ServerCalls(ShellConnection(url), threading.Lock())
+        try:
+            _write(answer(server, statement, types), form)
+        except HbtableError as error:
+            from hbtable.model.visible import visible
+            from hbtable.shell.errors import CannotConnect
+
+            click.echo(visible(f"{type(error).__name__}: {error}", lines=True), err=True)
+            sys.exit(3 if isinstance(error.__cause__, CannotConnect) else 1)
+        finally:
+            server.close()
+
+
+def _declared(text: str) -> tuple[str, dict[bytes, str]]:
+    """The table, and the types of its columns."""
+    table, equals, columns = text.partition("=")
+    if not table or not equals:
+        raise click.BadParameter(f"{text} is not TABLE=F:Q=TYPE,...", param_hint="--columns")
+    types: dict[bytes, str] = {}
+    for one in columns.split(","):
+        name, _, type = one.rpartition("=") if "=" in one else (one, "", "bytes")
+        types[name.encode("utf-8", "surrogateescape")] = type
+    return table, types
+
+
+# ---------------------------------------------------------------- answers
+
+
+def _write(answer: "Answer", form: str) -> None:
+    if form == "table":
+        _write_table(answer.fields, [[_text(value) for value in row] for some in answer.rows for row in some])
+        return
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if form == "csv":
+        writer.writerow(answer.fields)
+    for some in answer.rows:
+        for row in some:
+            if form == "csv":
+                writer.writerow(["" if value is None else _text(value) for value in row])
+            else:
+                made = dict(zip(answer.fields, map(_plain, row), strict=True))
+                click.echo(json.dumps(made, ensure_ascii=True, default=_text))
+
+
+def _write_table(fields: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(map(_text, fields), *rows, strict=True)]
+    for row in ([_text(field) for field in fields], ["-" * width for width in widths], *rows):
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    click.echo(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, bytes):
+        return _text(value)
+    if isinstance(value, float) and value - value != 0:  # no number of JSON
+        return str(value)
+    return list(_values(value)) if isinstance(value, (list, tuple)) else value
+
+
+def _values(values: Sequence[Any]) -> Iterator[Any]:
+    return map(_plain, values)
+
+
+def _text(value: Any) -> str:
+    r"""Bytes as the shell shows them: \xHH for what cannot be seen."""
+    from hbtable.model.visible import visible
+    from hbtable.shell.answers.text import binary
+
+    return binary(value) if isinstance(value, bytes) else "NULL" if value is None else visible(str(value))
+
+
+COMMANDS: Final = (sql,)

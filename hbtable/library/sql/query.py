@@ -1,0 +1,93 @@
+"""One statement of SQL over tables, by DuckDB."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from hbtable.errors import HbtableError, InvalidRequest, TableNotFound
+from hbtable.library.server_calls import Calls
+from hbtable.library.server_table import ServerTable
+from hbtable.library.sql.relation import TYPES, TableRelation, wide_column
+from hbtable.model.read import ScanRequest
+from hbtable.model.values import shown
+
+_MOST_TABLES: Final = 100
+_ROWS_AT_ONCE: Final = 1000
+_SAMPLED_ROWS: Final = 1000
+_ABSENT: Final = re.compile(r"Table with name (.+?) does not exist")
+
+
+class Answer(NamedTuple):
+    """The fields of an answer, and its rows in lists of some."""
+
+    fields: Sequence[str]
+    rows: Iterator[Sequence[tuple[Any, ...]]]
+
+
+Types = Mapping[str, Mapping[bytes, str]]
+"""By table: a name of TYPES for each column, by `family:qualifier`."""
+
+
+def answer(server: Calls, statement: str, types: Types) -> Answer:
+    """Tables of the server are those of the statement. Of one without `types` the columns are those of its first rows,
+    as bytes. HbtableError."""
+    duckdb = _duckdb()
+    connection = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+    relations: dict[str, TableRelation] = {}
+
+    def refused(error: Exception) -> HbtableError:
+        kept = next((one.error for one in relations.values() if one.error is not None), None)
+        return kept or InvalidRequest(f"DuckDB refuses it: {error}")
+
+    while True:
+        try:
+            connection.execute(statement)
+            break
+        except duckdb.Error as error:
+            name = _absent(str(error)) if isinstance(error, duckdb.CatalogException) else None
+            if name is None or name in relations or len(relations) >= _MOST_TABLES:
+                raise refused(error) from None
+            relations[name] = _relation(server, name, types.get(name, {}))
+            connection.register(name, relations[name])
+
+    fields = [one[0] for one in connection.description or ()]
+
+    def rows() -> Iterator[Sequence[tuple[Any, ...]]]:
+        try:
+            while found := connection.fetchmany(_ROWS_AT_ONCE):
+                yield found
+        except duckdb.Error as error:
+            raise refused(error) from None
+
+    return Answer(fields, rows())
+
+
+def _duckdb() -> Any:
+    try:
+        return import_module("duckdb")
+    except ModuleNotFoundError:
+        raise InvalidRequest("hbtable sql needs duckdb, which is not installed: pip install 'hbtable[sql]'") from None
+
+
+def _absent(message: str) -> str | None:
+    found = _ABSENT.search(message)
+    return None if found is None else found[1].strip('"')
+
+
+def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRelation:
+    table = ServerTable(server, name.encode("utf-8", "surrogateescape"))
+    table.record()  # TableNotFound
+    columns = dict(types)
+    if not columns:
+        page = table.scan_page(ScanRequest(max_rows=_SAMPLED_ROWS))
+        columns = {column: "bytes" for _, cells in page.rows for column, _, _ in cells}
+    if not columns:
+        raise TableNotFound(f"table {shown(table.name)} has no rows, of which its columns could be learned: name them")
+    for column, type in columns.items():
+        if b":" not in column or type not in TYPES:
+            raise InvalidRequest(
+                f"column {shown(column)} of table {name} is to be read as {type}: columns are family:qualifier, and "
+                f"read as one of {', '.join(TYPES)}"
+            )
+    return TableRelation(table, [wide_column(column, TYPES[columns[column]]) for column in sorted(columns)])
