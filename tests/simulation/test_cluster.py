@@ -69,7 +69,7 @@ def kept_its_promises(outcome: Outcome) -> None:
 
 
 def test_a_handful_of_seeds() -> None:
-    for outcome in outcomes(run_seed, range(1000, 1006)):
+    for outcome in outcomes(run_seed, range(1000, 1004)):
         kept_its_promises(outcome)
 
 
