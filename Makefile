@@ -97,7 +97,7 @@ types: $(VENV)/.types
 	$(BIN)/basedpyright --project tests/types --pythonpath $(BIN)/python
 
 .PHONY: long-tests
-long-tests: $(VENV)/.test $(VENV)/.web
+long-tests: $(VENV)/.test $(VENV)/.web $(VENV)/.engines
 	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests
 
 .PHONY: other-systems
@@ -307,6 +307,11 @@ $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
 
 $(VENV)/.web: $(VENV)/.test
 	@$(INSTALL) --editable '.[web]'
+	@touch $@
+
+# Engines that read tables, for tests of make verify.
+$(VENV)/.engines: $(VENV)/.test
+	@$(INSTALL) --editable '.[polars,dask]'
 	@touch $@
 
 $(VENV)/.types: $(VENV)/.run

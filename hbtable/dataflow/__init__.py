@@ -7,12 +7,14 @@ a task may repeat.
     for batch in dataflow.read(pieces[0]):                            # in any process
         for row, columns in batch: ...
 
-places.py says how a task gets to the tables, splits.py cuts a table, reading.py and writing.py do a task's work.
+places.py says how a task gets to the tables, splits.py cuts a table, reading.py and writing.py do a task's work,
+frames.py makes lazy frames of other engines.
 """
 
+from hbtable.dataflow.frames import scan_polars, to_dask
 from hbtable.dataflow.places import Place
 from hbtable.dataflow.reading import read, read_arrow
 from hbtable.dataflow.splits import Split, splits
 from hbtable.dataflow.writing import WriteTarget, target, write
 
-__all__ = ["Place", "Split", "WriteTarget", "read", "read_arrow", "splits", "target", "write"]
+__all__ = ["Place", "Split", "WriteTarget", "read", "read_arrow", "scan_polars", "splits", "target", "to_dask", "write"]

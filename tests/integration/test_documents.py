@@ -13,7 +13,12 @@ pytestmark = pytest.mark.integration
 
 DOCS = Path(ROOT, "docs")
 LIBRARY = [block for block in blocks_of(DOCS / "library.md") if block.language == "python"]
-DATA = [block for block in blocks_of(DOCS / "data.md") if block.language == "python"]
+DATA = [
+    pytest.param(block, marks=[pytest.mark.verify] if re.search("dask|polars", block.text) else [])
+    for block in blocks_of(DOCS / "data.md")
+    if block.language == "python"
+]
+"""Engines are heavy, and installed for `make verify` alone."""
 PAGES = sorted(page for page in (DOCS / "manual").glob("*.md") if page.stem != "api")
 RECORDING = DOCS / "pictures" / "recording.txt"
 

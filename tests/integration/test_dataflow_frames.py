@@ -1,0 +1,121 @@
+"""Dask's and Polars' frames of a table beside a plain happybase scan and plain Python over it."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hbtable
+from hbtable import dataflow
+from tests.harness.commands import run_python
+from tests.harness.server import ServerProcess
+from tests.harness.server_processes import kill_servers, server_pids
+
+pytestmark = [pytest.mark.integration, pytest.mark.verify]
+
+ROWS = 2000
+TYPES = {"c:site": pa.string(), "c:clicks": pa.int64()}
+Record = tuple[bytes, str | None, int | None]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    server = ServerProcess(tmp_path_factory.mktemp("frames") / "data", ["log.durability=os"])
+    server.arguments = ["--servers", "2"]
+    with server:
+        with hbtable.connect("127.0.0.1", server.port) as db:
+            table = db.create_table("clicks", ["c"], split_rows=["0500", "1500"])
+            with table.batch(batch_size=500) as batch:
+                for number in range(ROWS):
+                    data: dict[str, Any] = {"c:clicks": struct.pack(">q", number * 2**40)} if number % 5 else {}
+                    batch.put(f"{number:04}", {**data, **({"c:site": f"site{number % 7}"} if number % 3 else {})})
+        yield server
+
+
+@pytest.fixture
+def table(server: ServerProcess) -> Iterator[hbtable.Table]:
+    with hbtable.connect("127.0.0.1", server.port) as db:
+        yield db.table("clicks")
+
+
+@pytest.fixture(scope="module")
+def expected(server: ServerProcess) -> list[Record]:
+    connection = server.connect()
+    found: list[Record] = []
+    for row, data in connection.table("clicks").scan():
+        site = data[b"c:site"].decode() if b"c:site" in data else None
+        found.append((row, site, struct.unpack(">q", data[b"c:clicks"])[0] if b"c:clicks" in data else None))
+    connection.close()
+    return found
+
+
+def sums(records: list[Record]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for _, site, clicks in records:
+        if site is not None:
+            found[site] = found.get(site, 0) + (clicks or 0)
+    return found
+
+
+def test_dask_has_every_cell_and_exact_sums_while_a_server_is_killed_and_a_tablet_splits(
+    server: ServerProcess, table: hbtable.Table, expected: list[Record]
+) -> None:
+    frame = dataflow.to_dask(table, TYPES, at_least=6)
+    assert frame.npartitions == 6
+    kill_servers(server_pids(server)[:1])
+    table.connection.split_table("clicks", "1000")  # type: ignore[attr-defined]
+    found = frame.compute(scheduler="threads", num_workers=2)
+    records = pa.Table.from_pandas(found, preserve_index=False).to_pylist()
+    assert [tuple(record.values()) for record in records] == expected
+    by_site = frame.groupby("c:site")["c:clicks"].sum().compute(scheduler="threads", num_workers=2)
+    assert by_site.to_dict() == sums(expected)
+
+
+def test_polars_has_every_cell_and_exact_sums(table: hbtable.Table, expected: list[Record]) -> None:
+    polars = pytest.importorskip("polars")
+    frame = dataflow.scan_polars(table, TYPES)
+    assert frame.collect().rows() == expected
+    by_site = frame.filter(polars.col("c:site").is_not_null()).group_by("c:site").agg(polars.col("c:clicks").sum())
+    assert dict(by_site.collect().rows()) == sums(expected)
+    assert frame.select("c:clicks").head(7).collect().rows() == [(clicks,) for _, _, clicks in expected[:7]]
+    late = frame.filter(polars.col("row") >= b"1990").select("row")
+    assert late.collect().rows() == [(row,) for row, _, _ in expected if row >= b"1990"]
+
+
+def test_ranges_of_rows_and_what_is_not_there(table: hbtable.Table, expected: list[Record]) -> None:
+    inside = [record for record in expected if record[0].startswith(b"07")]
+    assert dataflow.scan_polars(table, TYPES, row_prefix="07").collect().rows() == inside
+    assert len(dataflow.to_dask(table, TYPES, row_prefix="07").compute(scheduler="synchronous")) == len(inside)
+    with pytest.raises(hbtable.WrongType, match="a type of Arrow for each"):
+        dataflow.scan_polars(table, ["c:site"])  # type: ignore[arg-type]
+    with pytest.raises(hbtable.NoSuchFamily):
+        dataflow.to_dask(table, {"x:y": None})
+
+
+def test_a_value_of_another_type_is_named(table: hbtable.Table) -> None:
+    with pytest.raises(Exception, match="c:site") as caught:
+        dataflow.scan_polars(table, {"c:site": pa.int64()}).collect()
+    assert "0001" in str(caught.value)
+
+
+@pytest.mark.parametrize(("module", "call"), [("polars", "scan_polars"), ("dask", "to_dask")])
+def test_an_engine_that_is_not_installed_is_named(module: str, call: str, tmp_path: Path) -> None:
+    program = f"""
+import sys
+import hbtable
+from hbtable import dataflow
+assert not {{"polars", "dask", "pandas", "pyarrow"}} & sys.modules.keys()
+sys.modules[{module!r}] = None
+with hbtable.open("data") as db:
+    try:
+        dataflow.{call}(db.create_table("t", ["f"]), {{"f:a": None}})
+    except hbtable.InvalidRequest as error:
+        assert str(error) == "this needs {module}, which is not installed: pip install 'hbtable[{module}]'", error
+    else:
+        raise AssertionError("it was there")
+"""
+    done = run_python(program, str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")

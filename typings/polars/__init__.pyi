@@ -1,0 +1,3 @@
+"""The part of polars that hbtable names, for type checkers where it is not installed."""
+
+class LazyFrame: ...
