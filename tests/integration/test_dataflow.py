@@ -146,11 +146,14 @@ def test_arrow_goes_on_behind_its_last_row(server: ServerProcess, db: hbtable.Da
     expected = plain_scan(server, columns=[b"f:n"])
     pieces = dataflow.splits(db.table("t"), {"f:n": pa.string()})
     found: list[tuple[bytes, str]] = []
+    killed: list[int] = []
     for number, split in enumerate(pieces):
         for batch in dataflow.read_arrow(split, batch_rows=40):
             found += zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
-            if number == 1 and len(server_pids(server)) == 2:
-                kill_servers(server_pids(server)[:1])
+            if number == 1 and not killed:
+                eventually(lambda: len(server_pids(server)) == 2, SOON_SECONDS, "both servers")
+                killed = server_pids(server)[:1]
+                kill_servers(killed)
     assert found == [(row, data[b"f:n"].decode()) for row, data in sorted(expected.items())]
     assert sum(int(value) for _, value in found) == sum(range(ROWS))
 
