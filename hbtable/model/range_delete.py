@@ -8,11 +8,18 @@ finds its place among them.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from hbtable.model.mutation import MAX_ROW_BYTES
+
 MAX_RANGES: Final = 64
 """Of one SSTable. More have to wait for a compaction: each read of the file looks for its place among them, and each
 change of the tablet writes them all."""
-MAX_RANGE_BYTES: Final = 64 << 10
-"""Of the bounds of one SSTable's ranges together, unless there is but one."""
+_ENOUGH_BYTES: Final = 16 << 10
+_ENOUGH_RANGES: Final = MAX_RANGES // 4
+"""Of one SSTable: a compaction is due."""
+MAX_RANGE_BYTES: Final = 2 * _ENOUGH_BYTES + 4 * MAX_ROW_BYTES
+"""Of the bounds of one SSTable's ranges together. So one range more always fits, of whatever rows, before a compaction
+is due: it may cut those that are there, whose bounds count twice then, as its own do between two of them. Otherwise it
+would be refused until a compaction that nobody begins."""
 
 
 class RangeDelete(NamedTuple):
@@ -59,9 +66,9 @@ def bytes_of(ranges: Sequence[RangeDelete]) -> int:
 
 
 def are_too_many(ranges: Sequence[RangeDelete]) -> bool:
-    return len(ranges) > MAX_RANGES or (len(ranges) > 1 and bytes_of(ranges) > MAX_RANGE_BYTES)
+    return len(ranges) > MAX_RANGES or bytes_of(ranges) > MAX_RANGE_BYTES
 
 
 def call_for_compaction(ranges: Sequence[RangeDelete]) -> bool:
     """Long before they are too many, so that deletes need not wait."""
-    return 4 * len(ranges) >= MAX_RANGES or 4 * bytes_of(ranges) >= MAX_RANGE_BYTES
+    return len(ranges) >= _ENOUGH_RANGES or bytes_of(ranges) >= _ENOUGH_BYTES

@@ -3,10 +3,10 @@
 import itertools
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import example, given
 
+from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.range_delete import (
-    MAX_RANGE_BYTES,
     MAX_RANGES,
     RangeDelete,
     are_too_many,
@@ -52,7 +52,38 @@ def test_how_many_they_may_be() -> None:
     assert are_too_many((*many, RangeDelete(b"x", b"y", 1)))
     assert call_for_compaction(many[: MAX_RANGES // 4])
     assert not call_for_compaction(many[: MAX_RANGES // 4 - 1])
-    long = RangeDelete(b"a" * MAX_RANGE_BYTES, b"b", 1)
+    long = RangeDelete(b"a" * MAX_ROW_BYTES, b"b" * MAX_ROW_BYTES, 1)
     assert not are_too_many((long,)), "a single one is taken however long its rows are"
-    assert are_too_many((long, RangeDelete(b"c", b"d", 1)))
+    assert are_too_many((long, long, long))
     assert call_for_compaction((long,))
+
+
+LENGTHS = st.sampled_from([1, 2, 500, 2000, 4000, 8000, 16000, MAX_ROW_BYTES])
+LONG_ROWS = st.one_of(st.just(b""), st.builds(lambda letter, length: letter * length, st.sampled_from([
+    b"a", b"b", b"c", b"d", b"e", b"f"]), LENGTHS))  # fmt: skip
+LONG_RANGES = st.builds(RangeDelete, LONG_ROWS, LONG_ROWS, st.integers(0, 3)).filter(
+    lambda one: not RowRange(one.start, one.stop).is_empty()
+)
+
+
+@given(st.lists(LONG_RANGES, max_size=40))
+@example([RangeDelete(b"b", b"x", 5), RangeDelete(b"m" * MAX_ROW_BYTES, b"n" * MAX_ROW_BYTES, 9)])
+@example([RangeDelete(b"c", b"d" * 16000, 5), RangeDelete(b"b" * MAX_ROW_BYTES, b"e" * MAX_ROW_BYTES, 2)])
+def test_whatever_is_refused_has_called_for_a_compaction(added: list[RangeDelete]) -> None:
+    """Who is refused waits for one: if none is due, he waits for ever."""
+    ranges: tuple[RangeDelete, ...] = ()
+    for one in added:
+        more = with_range(ranges, one)
+        if are_too_many(more):
+            assert call_for_compaction(ranges)
+        else:
+            ranges = more
+
+
+def test_one_range_fits_beside_the_most_that_call_for_no_compaction() -> None:
+    """The worst case: it cuts all of them, and lies between parts of two."""
+    row = b"%c" + b"0" * (546)  # 30 bounds of 546 bytes: one less than enough
+    most = tuple(RangeDelete(row % (65 + 2 * place), row % (66 + 2 * place), 9) for place in range(14))
+    assert not call_for_compaction(most)
+    cut = RangeDelete(b"A" + b"1" * (MAX_ROW_BYTES - 1), b"\x5b" + b"1" * (MAX_ROW_BYTES - 1), 2)
+    assert not are_too_many(with_range(most, cut))

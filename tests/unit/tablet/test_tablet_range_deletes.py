@@ -7,6 +7,7 @@ import pytest
 from hbtable.encoding import tablet_record
 from hbtable.errors import InvalidRequest, LimitExceeded, StaleLocation, Unavailable
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.range_delete import MAX_RANGES, RangeDelete
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
@@ -191,6 +192,22 @@ def test_most_of_a_file_deleted_is_a_reason_to_write_it_anew(bench: Bench) -> No
             tablet.compact(False)
         assert not any(ref.deleted for ref in named(tablet))
         assert rows(tablet) == b"aj"
+
+    bench.run(main)
+
+
+def test_a_range_of_the_longest_rows_is_deleted_beside_a_short_one(bench: Bench) -> None:
+    """It cut the short one in three, had more bytes than may be, and was refused until a compaction, which was not
+    due."""
+
+    def main() -> None:
+        tablet = bench.open()
+        long, behind = b"m" * MAX_ROW_BYTES, b"n" * MAX_ROW_BYTES
+        tablet.mutate([put(row, b"f:q", b"v", timestamp=1000) for row in (b"a", b"m", long, b"y")])
+        tablet.mutate([put(b"c", b"f:q", b"old", timestamp=1)])
+        tablet.delete_range(RowRange(b"b", b"x"), 5)
+        tablet.delete_range(RowRange(long, behind), 2000)
+        assert [row for row, _ in everything(tablet)] == [b"a", b"m", b"y"]
 
     bench.run(main)
 
