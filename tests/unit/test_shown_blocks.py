@@ -53,6 +53,7 @@ SHOWN: Final = {
     ("docs/clients.md", "client := &http"): _LANGUAGES,
     ("docs/clients.md", "factory.load"): _LANGUAGES,
     ("docs/clients.md", "connection = happybase"): _WAYS_IN,
+    ("docs/data.md", "hbtable sql"): "tests/integration/test_sql.py",
     ("docs/hdfs.md", "[cluster]"): "cluster-tests/test_two_namenodes.py",
     ("docs/hdfs.md", "[hdfs]"): "cluster-tests/test_hdfs_kerberos.py",
     ("docs/hdfs.md", "KRB5_CLIENT_KTNAME"): "cluster-tests/test_hdfs_kerberos.py",
