@@ -100,8 +100,10 @@ class Maintenance:
         self._noted: dict[int, _Noted] = {}
         self._resting: dict[int, RestingTablet] = {}
         """As a rule most of thousands. They are looked at four times a second, which cost 10 us each time."""
-        self._planned: list[Decision] = []
-        """Of the last look: for what there was no place, the most urgent first."""
+        self._planned: list[Flush] = []
+        """Of the last look: those for which there was no place, the most urgent first. Not of a tablet that is being
+        flushed, whose memory counts until that ends; and no compactions or splits, which the end of another job may
+        make needless."""
         self._aged_not_before = 0.0
         self._rolled_at = runtime.clock_seconds()
         self._rolled_bytes = 0
@@ -171,12 +173,14 @@ class Maintenance:
         started: list[Decision] = []
         self._planned = []
         for decision in decisions:
-            begun = self._may_start(decision, now) and self._start(decision)
-            (started if begun else self._planned).append(decision)
+            if self._may_start(decision, now) and self._start(decision):
+                started.append(decision)
+            elif isinstance(decision, Flush) and (decision.tablet_id, Flush) not in self._jobs:
+                self._planned.append(decision)
         return started
 
     def _start_next(self) -> bool:
-        """Starts what the last look left for want of a place. False: nothing of it can begin now. A look at each of
+        """Starts a flush that the last look left for want of a place. False: none can begin now. A look at each of
         thousands of tablets that are to be flushed, after each flush, would cost more than the flushes."""
         if self._stopping or not self._session.valid():
             return False
