@@ -92,3 +92,12 @@ def test_no_file_carries_a_machine_path() -> None:
         for path in ROOT.rglob(pattern):
             if ".venv" not in path.parts:
                 assert not wrong.search(path.read_text(errors="replace")), f"{path} names one machine's folders"
+
+
+def test_no_file_has_both_sides_of_a_conflict() -> None:
+    """Of Markdown nothing else goes red: it is valid, and the rest of a table becomes a quotation."""
+    marker = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
+    for pattern in ("*.py", "*.md", "*.toml", "*.cfg", "Makefile", "*.thrift", "*.txt", "*.json"):
+        for path in ROOT.rglob(pattern):
+            if not {".venv", ".mypy_cache"} & set(path.parts):
+                assert not marker.search(path.read_text(errors="replace")), f"{path} was merged by half"
