@@ -77,7 +77,7 @@ turns: $(VENV)/.test
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
 
 .PHONY: verify
-verify: $(VENV)/.test
+verify: $(VENV)/.test $(VENV)/.web $(VENV)/.engines # here, as pip takes hbtable out of what two sides would use
 	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
 	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
 	@$(call TIMED,$(MAKE) cluster-test-alone,cluster tests that measure)
