@@ -154,7 +154,7 @@ cluster-test-waiting: $(VENV)/.test
 .PHONY: cluster-test-alone
 cluster-test-alone: $(VENV)/.test
 	$(INSTALL_HDFS)
-	$(BIN)/pytest -n 3 --dist worksteal -m alone cluster-tests
+	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
 
 .PHONY: bench
 bench: $(VENV)/.test

@@ -43,8 +43,8 @@ def connection_over(clients: Clients) -> ShellConnection:
 def database_over(clients: Clients) -> ConnectedDatabase:
     """hbtable.connect() to wherever these clients lead."""
     made = connect_database(None, None, None, False, None, "_", _CHOICES, _SECURITY)
-    made._server = ServerCalls(connection_over(clients), threading.Lock())
-    made._admin = ServerAdmin(made._server)
+    made.calls = ServerCalls(connection_over(clients), threading.Lock())
+    made._admin = ServerAdmin(made.calls)
     return made
 
 

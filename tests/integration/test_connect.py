@@ -54,7 +54,7 @@ def test_it_takes_happybases_arguments() -> None:
         ({"route": "yes"}, TypeError),
         ({"plain_text": "yes"}, TypeError),
         ({"folder": "data", "plain_text": True}, ValueError),
-        ({"ca": "ca.pem"}, ValueError),
+        ({"ca": 5}, TypeError),
         ({"user": "ann"}, ValueError),
         ({"secret": "file"}, ValueError),
         ({"user": 5, "secret": "file"}, TypeError),

@@ -177,7 +177,7 @@ def test_a_child_that_is_forked_in_the_middle_of_a_call_has_calls_of_its_own(tmp
     program = (
         "import os, signal, hbtable\n"
         f"db = hbtable.connect(folder={str(folder)!r})\ntable = db.table('t')\n"
-        "with db._server._lock:  # as another thread has it during its call\n"
+        "with db.calls._lock:  # as another thread has it during its call\n"
         "    child = os.fork()\n"
         "    if not child:\n"
         "        signal.alarm(30)  # ends a child that waits for a thread it does not have\n"
