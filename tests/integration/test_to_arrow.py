@@ -4,6 +4,7 @@ import random
 import struct
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import hbtable
 from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
 from hbtable.library.server_calls import ServerCalls
 from hbtable.model.read import ScanRequest
+from tests.harness.server import ServerProcess
 
 ROWS = 300
 
@@ -249,3 +251,20 @@ def test_without_pyarrow(hbtable_db: hbtable.Database, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(hbtable.InvalidRequest, match=r"pip install 'hbtable\[arrow\]'"):
         table.to_arrow()
+
+
+def test_a_long_row_key_is_not_repeated_beyond_what_an_answer_may_be(tmp_path: Path) -> None:
+    """The long form has the row with each cell: a page of 4 MB was an answer of 122, and 1.2 GB of memory."""
+    with (
+        ServerProcess(tmp_path / "data", [f"thrift.answer_bytes={8 << 20}"]) as server,
+        hbtable.connect("127.0.0.1", server.port) as db,
+    ):
+        table = db.create_table("t", ["f"])
+        data = {b"f:%d" % column: b"" for column in range(300)}
+        for number in range(20):
+            table.put(b"%02d" % number + b"k" * 8000, data)
+        assert table.to_arrow().read_all().num_rows == 6000
+        table.put(b"z" * 32_000, data)
+        with pytest.raises(hbtable.LimitExceeded, match=r"a row would have \d+ bytes as record batches"):
+            table.to_arrow(filter="KeyOnlyFilter()").read_all()
+        assert server.stop() == 0

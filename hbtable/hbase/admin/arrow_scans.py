@@ -16,11 +16,15 @@ from hbtable.hbase.admin.cells import position_after, scan_request
 from hbtable.hbase.admin.structs import AdminArrowColumn, AdminArrowPage, AdminScan
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.errors import BadArgument
+from hbtable.model.cell import Row
 from hbtable.model.read import Columns, ScanRequest
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.request_budget import hold
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
+_OF_CELL_BYTES: Final = 24
+"""Beside the bytes of a cell of the long form: its time and three places."""
 _MOST_COLUMNS: Final = 4096
 _MOST_VALUES: Final = 1_000_000
 """Of a page: a null takes memory, too, and no cell stands for it."""
@@ -55,9 +59,32 @@ class AdminArrowCalls:
             form = self._wide_form(columns)
             request = _by_column(request, columns)
         page = self._tables.named(table).scan_page(request)
+        if columns is None:
+            while (size := self._size(page.rows)) > self._answer_bytes and len(page.rows) > 1:
+                request = replace(request, max_bytes=max(1, request.max_bytes * self._answer_bytes // (2 * size)))
+                page = self._tables.named(table).scan_page(request)
+            self._hold(size)
         batches = list(form.batches(page, self._pause))
         hold(2 * sum(batch.nbytes for batch in batches))  # as batches, and as bytes
         return AdminArrowPage(self._wire.sent(form, batches), position_after(page), page.rows_scanned, page.tablets)
+
+    @switches
+    def _size(self, rows: Sequence[Row]) -> int:
+        """In bytes, as record batches of the long form: they say the row with each of its cells, a page only once."""
+        size = 0
+        for row, cells in with_pauses(rows, self._pause, 64):
+            for column, _, value in with_pauses(cells, self._pause, 1024):
+                size += len(row) + len(column) + len(value) + _OF_CELL_BYTES
+        return size
+
+    def _hold(self, size: int) -> None:
+        """LimitExceeded: of a single row, or piece of one."""
+        if size > self._answer_bytes:
+            raise LimitExceeded(
+                f"a row would have {size} bytes as record batches, each of its cells with the row, and an answer may "
+                f"have {self._answer_bytes}: name the columns"
+            )
+        hold(2 * size)
 
     @switches
     def _load(self) -> None:
