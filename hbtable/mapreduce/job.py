@@ -57,8 +57,8 @@ class WorkFolder:
         found = path.stat()
         if found.st_uid != os.getuid() or found.st_mode & 0o022:
             raise InvalidRequest(
-                f"others than this user can write to the folder {path}, and what lies there is run: chmod 700, or "
-                "give another 'work' folder"
+                f"others than this user can write to the folder {path}, and what lies there is run: give another "
+                "'work' folder, an empty one"
             )
         self.path = path
 
@@ -68,7 +68,7 @@ class WorkFolder:
     def keep(self, name: str, values: Iterable[Any]) -> None:
         """Nobody sees half of it, also when two tasks keep the same. What is there already is replaced."""
         part = self.path / f"{name}.{os.getpid()}.part"
-        with part.open("wb") as file:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             some: list[Any] = []
             for value in values:
                 some.append(value)
@@ -76,11 +76,20 @@ class WorkFolder:
                     pickle.dump(some, file)
                     some = []
             pickle.dump(some, file)
+            file.flush()
+            os.fsync(file.fileno())  # else a loss of power may leave the name and none of the values
         part.rename(self.path / name)
 
     def kept(self, name: str) -> Iterator[Any]:
-        """In the order in which they were kept."""
-        with (self.path / name).open("rb") as file:
+        """In the order in which they were kept. InvalidRequest: it is somebody else's, put there before the folder was
+        closed."""
+        with open(os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_uid != os.getuid() or found.st_mode & 0o022:
+                raise InvalidRequest(
+                    f"{self.path / name} is another user's, or others can write to it, and it would be run: give "
+                    "another 'work' folder, an empty one"
+                )
             while True:
                 try:
                     some = pickle.load(file)  # noqa: S301  (nobody else writes here)

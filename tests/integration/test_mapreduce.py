@@ -11,6 +11,7 @@ import pytest
 
 import hbtable
 from hbtable import mapreduce
+from hbtable.mapreduce.job import WorkFolder
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
 
@@ -228,3 +229,17 @@ def test_what_is_wrong_is_said_before_a_task_runs(db: hbtable.Database, tmp_path
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(hbtable.InvalidRequest, match="others than this user"):
         mapreduce.run(web, words, total, None, work=tmp_path / "open")
+
+
+def test_what_somebody_else_put_into_the_folder_is_not_run(tmp_path: Path) -> None:
+    """Pickles are programs. A folder that was open to all may have some when it is closed."""
+    folder = WorkFolder(tmp_path / "work")
+    folder.keep("map-0", [1, 2])
+    assert list(folder.kept("map-0")) == [1, 2]
+    assert (folder.path / "map-0").stat().st_mode & 0o777 == 0o600
+    (folder.path / "map-0").chmod(0o666)
+    with pytest.raises(hbtable.InvalidRequest, match="another user's, or others can write to it"):
+        list(folder.kept("map-0"))
+    (folder.path / "linked").symlink_to(folder.path / "map-0")
+    with pytest.raises(OSError, match="symbolic link"):
+        list(folder.kept("linked"))
