@@ -235,3 +235,27 @@ def test_what_is_wrong_is_said_in_a_sentence(world: World, arguments: list[str],
     assert done.exit_code in (1, 2)
     assert re.search(message, done.output), done.output
     assert "Traceback" not in done.output
+
+
+def test_tables_whose_names_differ_in_case_are_refused() -> None:
+    """DuckDB took the one for the other, and answered with its rows."""
+    with hbtable.open(":memory:") as db:
+        for name in ("orders", "Orders"):
+            db.create_table(name, ["f"]).put("r", {"f:q": name})
+        port = db.serve(port=0)
+        done = CliRunner().invoke(main, ["sql", f"--url=127.0.0.1:{port}", 'select (select count(*) from "Orders")'])
+        assert done.exit_code == 1
+        assert "tables Orders and b'orders' have one name in SQL" in done.output
+
+
+def test_columns_are_learned_of_all_pages_of_the_first_rows() -> None:
+    with hbtable.open(":memory:") as db:
+        table = db.create_table("t", ["f"])
+        for number in range(8):
+            table.put(b"a%d" % number, {"f:a": b"v" * 900_000})
+        table.put("b", {"f:b": b"v"})
+        port = db.serve(port=0)
+        done = CliRunner().invoke(
+            main, ["sql", f"--url=127.0.0.1:{port}", "--format=json", 'select count(*) n, count("f:b") b from t']
+        )
+        assert json.loads(done.output) == {"n": 9, "b": 1}, done.output

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,12 @@ from hbtable.model.read import ScanRequest
 from hbtable.model.values import shown
 
 _MOST_TABLES: Final = 100
+_CONFIG: Final = {
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""A name of the statement is no variable of this program, and nothing is fetched and run because of one."""
 _ROWS_AT_ONCE: Final = 1000
 _SAMPLED_ROWS: Final = 1000
 _ABSENT: Final = re.compile(r"Table with name (.+?) does not exist")
@@ -33,7 +40,7 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
     """Tables of the server are those of the statement. Of one without `types` the columns are those of its first rows,
     as bytes. HbtableError."""
     duckdb = _duckdb()
-    connection = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+    connection = duckdb.connect(":memory:", config=_CONFIG)
     relations: dict[str, TableRelation] = {}
 
     def refused(error: Exception) -> HbtableError:
@@ -48,6 +55,7 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
             name = _absent(str(error)) if isinstance(error, duckdb.CatalogException) else None
             if name is None or name in relations or len(relations) >= _MOST_TABLES:
                 raise refused(error) from None
+            _check_case(name, server.hbase("getTableNames"))
             relations[name] = _relation(server, name, types.get(name, {}))
             connection.register(name, relations[name])
 
@@ -70,9 +78,33 @@ def _duckdb() -> Any:
         raise InvalidRequest("hbtable sql needs duckdb, which is not installed: pip install 'hbtable[sql]'") from None
 
 
+def _sampled(table: ServerTable) -> set[bytes]:
+    """The columns of its first rows, of however many pages."""
+    columns: set[bytes] = set()
+    request, left = ScanRequest(max_rows=_SAMPLED_ROWS), _SAMPLED_ROWS
+    while left > 0:
+        page = table.scan_page(request)
+        columns.update(column for _, cells in page.rows for column, _, _ in cells)
+        left -= len(page.rows)
+        if page.next is None:
+            break
+        request = replace(request, position=page.next, max_rows=max(left, 1))
+    return columns
+
+
 def _absent(message: str) -> str | None:
     found = _ABSENT.search(message)
     return None if found is None else found[1].strip('"')
+
+
+def _check_case(name: str, tables: Sequence[bytes]) -> None:
+    """InvalidRequest: to DuckDB, and so to the statement, another table has the same name."""
+    alike = [table for table in tables if (other := table.decode()).lower() == name.lower() and other != name]
+    if alike:
+        raise InvalidRequest(
+            f"tables {name} and {shown(alike[0])} have one name in SQL, which makes no difference between capital and "
+            "small letters: read them by to_arrow()"
+        )
 
 
 def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRelation:
@@ -80,8 +112,7 @@ def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRela
     table.record()  # TableNotFound
     columns = dict(types)
     if not columns:
-        page = table.scan_page(ScanRequest(max_rows=_SAMPLED_ROWS))
-        columns = {column: "bytes" for _, cells in page.rows for column, _, _ in cells}
+        columns = dict.fromkeys(_sampled(table), "bytes")
     if not columns:
         raise TableNotFound(f"table {shown(table.name)} has no rows, of which its columns could be learned: name them")
     for column, type in columns.items():
