@@ -21,7 +21,7 @@ from typing import final
 from hbtable.encoding.cell_key import range_key
 from hbtable.errors import InvalidRequest, StaleLocation, Unavailable
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.range_delete import RangeDelete, are_too_many, with_range
+from hbtable.model.range_delete import RangeDelete, are_too_many, bytes_of, with_range
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.model.values import check_bytes
@@ -129,7 +129,8 @@ class RangeDeleter:
             if start <= first and to_the_end and properties.max_timestamp <= deleted.timestamp:
                 return None
         ranges = with_range(ref.deleted, deleted)
-        if are_too_many(ranges) and len(ranges) > len(ref.deleted):
+        grow = len(ranges) > len(ref.deleted) or bytes_of(ranges) > bytes_of(ref.deleted)
+        if are_too_many(ranges) and grow:
             self._state.shared.attention()
             raise Unavailable(
                 f"nothing was deleted: {len(ref.deleted)} ranges of rows were deleted of an SSTable of tablet "

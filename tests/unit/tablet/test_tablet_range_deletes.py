@@ -8,7 +8,7 @@ from hbtable.encoding import tablet_record
 from hbtable.errors import InvalidRequest, LimitExceeded, StaleLocation, Unavailable
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import MAX_ROW_BYTES
-from hbtable.model.range_delete import MAX_RANGES, RangeDelete
+from hbtable.model.range_delete import MAX_RANGE_BYTES, MAX_RANGES, RangeDelete, bytes_of
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
@@ -208,6 +208,27 @@ def test_a_range_of_the_longest_rows_is_deleted_beside_a_short_one(bench: Bench)
         tablet.delete_range(RowRange(b"b", b"x"), 5)
         tablet.delete_range(RowRange(long, behind), 2000)
         assert [row for row, _ in everything(tablet)] == [b"a", b"m", b"y"]
+
+    bench.run(main)
+
+
+def test_as_many_ranges_may_not_be_of_ever_longer_rows(bench: Bench) -> None:
+    """Each takes the place of a short one: 64 of them had 4 MB in the tablet's record."""
+
+    def main() -> None:
+        tablet = bench.open()
+        starts = [b"%02d" % number for number in range(20)]
+        tablet.mutate([put(start + b"a", b"f:q", b"v") for start in starts])
+        for start in starts:
+            tablet.delete_range(RowRange(start + b"a", start + b"b"), SERVER_TIME)
+        refused = 0
+        for start in starts:
+            try:
+                tablet.delete_range(RowRange(start + b"Z" * 16_000, start + b"z" * 16_000), SERVER_TIME)
+            except Unavailable:
+                refused += 1
+        assert 0 < refused < len(starts)
+        assert all(bytes_of(ref.deleted) <= MAX_RANGE_BYTES for ref in named(tablet))
 
     bench.run(main)
 
