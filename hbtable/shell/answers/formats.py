@@ -125,9 +125,6 @@ class CsvOutput:
     values_are_answers = True
 
     def __init__(self, stream: TextIO) -> None:
-        import csv
-
-        self._writer = csv.writer(stream, lineterminator="\n")
         self._stream = stream
         self._names: list[str] = []
         self._titles: Sequence[str] = ()
@@ -142,9 +139,14 @@ class CsvOutput:
         self._answered = True
         if not self._names:
             self._names = list(made)
-            self._writer.writerow(self._names)
+            self._write(self._names)
         seen = self._stream.isatty()
-        self._writer.writerow([_csv(made.get(name), seen) for name in self._names])
+        self._write([_csv(made.get(name), seen) for name in self._names])
+
+    def _write(self, fields: Sequence[str]) -> None:
+        from hbtable.shell.answers.csv_line import csv_line
+
+        self._stream.write(csv_line(fields))
 
     def end(self, count: int | None) -> None:
         """No footer. The next row begins a table of its own."""

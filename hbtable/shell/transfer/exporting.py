@@ -4,8 +4,6 @@ Each tablet is a part (parts.py); workers read them side by side. As with every 
 each for itself, and the whole is no snapshot.
 """
 
-import csv
-import io
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +13,7 @@ from typing import Final, final
 
 from hbtable.hbase.admin.structs import AdminColumn, AdminPage, AdminRead, AdminRow, AdminScan
 from hbtable.model.read import ALL_VERSIONS
+from hbtable.shell.answers.csv_line import csv_line
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer import parts
@@ -198,9 +197,8 @@ def text_of(options: ExportOptions, rows: Sequence[AdminRow]) -> bytes:
 
 
 def _lines(options: ExportOptions, rows: Sequence[Sequence[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, delimiter="," if options.format == "csv" else "\t", lineterminator="\n").writerows(rows)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    delimiter = "," if options.format == "csv" else "\t"
+    return "".join([csv_line(row, delimiter) for row in rows]).encode("utf-8", "surrogateescape")
 
 
 def _wanted(columns: Sequence[str]) -> list[AdminColumn] | None:

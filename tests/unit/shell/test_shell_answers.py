@@ -247,15 +247,16 @@ def test_texts_that_no_terminal_obeys_stay_as_they_are() -> None:
 
 
 def test_formats_for_programs_lose_nothing_by_it() -> None:
-    rows = [{"row": HOSTILE.encode(), "value": "\x7f\x9b"}]
+    rows = [{"row": HOSTILE.encode(), "value": "\x7f\x9b\r"}]
     for stream, cut in ((io.StringIO(), 0), (Terminal(), 4)):
         out = make_output("csv", stream)
         out.row((), rows[0])
         (row,) = csv.DictReader(io.StringIO(stream.getvalue(), newline=""))
         assert (base64.b64decode(row["row"][4:]).decode() if cut else row["row"]) == HOSTILE
+        assert cut or row["value"] == "\x7f\x9b\r"
         out = make_output("jsonl", stream := io.StringIO())
         out.row((), rows[0])
-        assert json.loads(stream.getvalue()) == {"row": HOSTILE, "value": "\x7f\x9b"}
+        assert json.loads(stream.getvalue()) == {"row": HOSTILE, "value": "\x7f\x9b\r"}
 
 
 def test_a_schema_and_regions_of_a_stranger() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hbtable.hbase.admin.structs import AdminCell, AdminRow
+from hbtable.shell.transfer.exporting import ExportOptions, text_of
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.reading import records
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
@@ -117,6 +119,24 @@ def test_a_carriage_return_without_quotes_is_a_bad_record() -> None:
     found = list(lines(io.BytesIO(b"a\rb,1\nc,2\n"), ","))
     assert isinstance(found[0][0], BadRecord)
     assert found[1] == (["c", "2"], b"c,2\n", 10)
+
+
+@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_every_byte_comes_back_from_an_export_wherever_it_stands(form: str, separator: str) -> None:
+    options = ExportOptions(b"t", Path("rows"), form, ["f:a", "f:b"])
+    values = [made % byte for byte in (bytes([number]) for number in range(256)) for made in PLACES]
+    rows = [AdminRow(value, [AdminCell(b"f:a", 1, value), AdminCell(b"f:b", 1, value)]) for value in values]
+    fields = Fields(["HBASE_ROW_KEY", "f:a", "f:b"])
+    found = []
+    for line, _, _ in lines(io.BytesIO(text_of(options, rows)), separator):
+        assert not isinstance(line, BadRecord)
+        found.append(fields.mutation(line))
+    assert [(one.row, *(operation.value for operation in one.operations or ())) for one in found] == [
+        (value, value, value) for value in values
+    ]
+
+
+PLACES = (b"%b", b"x%b", b"%bx", b"x%by", b"x%b\n", b"\n%bx")
 
 
 def bad(raw: bytes) -> BadRecord:
