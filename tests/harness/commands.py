@@ -42,6 +42,16 @@ def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     return {**kept, "PYTHONPATH": ROOT, "PYTHONUNBUFFERED": "1", **(extra or {})}
 
 
+def run_example(name: str, *arguments: str) -> str:
+    """What examples/NAME/NAME.py prints, with warnings as errors. AssertionError: it failed."""
+    command = [sys.executable, "-W", "error", os.path.join(ROOT, "examples", name, f"{name}.py"), *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LONG_SECONDS, env=environment(None), cwd=ROOT, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    return done.stdout
+
+
 class Running:
     """A command that stays: `banner` is what it printed up to the line that ends with `last`."""
 

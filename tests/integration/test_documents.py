@@ -20,6 +20,7 @@ DATA = [
 ]
 """Engines are heavy, and installed for `make verify` alone."""
 PAGES = sorted(page for page in (DOCS / "manual").glob("*.md") if page.stem != "api")
+EXAMPLES = sorted(Path(ROOT, "examples").glob("*/README.md"))
 RECORDING = DOCS / "pictures" / "recording.txt"
 
 
@@ -37,6 +38,14 @@ def test_a_block_about_jobs_runs_by_itself(block: Block, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("page", [*PAGES, RECORDING], ids=lambda page: page.stem)
 def test_a_page_of_the_manual_runs_from_its_top_to_its_end(page: Path, tmp_path: Path) -> None:
+    with PageRun(page, tmp_path) as run:
+        for block in blocks_of(page):
+            run.run(block)
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.parent.name)
+def test_the_page_of_an_example_runs_from_its_top_to_its_end(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(page.parents[1])
     with PageRun(page, tmp_path) as run:
         for block in blocks_of(page):
             run.run(block)

@@ -91,12 +91,14 @@ SHOWN: Final = {
 def shown_blocks() -> Iterator[tuple[str, str]]:
     """(page, first line) of each block that test_documents.py does not run."""
     root = Path(ROOT)
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
+    examples, pages = sorted((root / "examples").rglob("*.md")), sorted((root / "docs").rglob("*.md"))
+    for page in [root / "README.md", root / "CONTRIBUTING.md", *examples, *pages]:
         if page.name in _COMPARED:
             continue
         name, text = str(page.relative_to(root)), page.read_text()
         for language, more, block in _FENCED.findall(text):
-            run = (page.parent.name == "manual" and (language in _RUN or "file=" in more)) or (
+            from_top_to_end = page.parent.name == "manual" or page.parent.parent.name == "examples"
+            run = (from_top_to_end and (language in _RUN or "file=" in more)) or (
                 page.name in ("library.md", "data.md") and language == "python"
             )
             if not run and not language.startswith("{"):
