@@ -240,8 +240,9 @@ class Tablet:
         second."""
         state = self._state
         since, version = state.unflushed_since, state.version
-        # A version has memtables, of which an empty one alone may be kept.
-        known = (version.stamp_of_full(), since, state.applied) if since else version
+        # A version has memtables, of which empty ones alone may be kept. While they are flushed there is no `since`.
+        is_empty = not since and version.memtables_empty()
+        known = version if is_empty else (version.stamp_of_full(), since, state.applied)
         return known, state.keeper.record, state.tally.markers, state.tally.dead, len(state.damaged)
 
     def flush_is_due(self, age_seconds: float) -> float:

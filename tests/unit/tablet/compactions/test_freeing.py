@@ -1,6 +1,7 @@
 """The memory of a flushed memtable goes in parts, but not under a read that still takes from it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,9 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING, ScanRequest
 from hbtable.tablet.compactions.freeing import free_unread
+from hbtable.tablet.compactions.writing import CompactionWriter
 from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.version import LoadedFile
 from tests.harness.tablet_bench import Bench, everything
 
 MANY = 30_000
@@ -49,6 +52,30 @@ def test_a_flush_frees_its_memtable_in_parts(bench: Bench, taken: list[int]) -> 
         tablet.flush()
         assert sum(taken) >= 2 * (MANY // 4096)  # its pairs, then its keys
         assert len(everything(tablet)) == MANY
+
+    bench.run(main)
+
+
+def test_what_maintenance_remembers_of_a_tablet_keeps_no_memtable(
+    bench: Bench, taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks several times a second, also while a memtable is flushed."""
+    stamps: list[object] = []
+
+    def main() -> None:
+        tablet = bench.open()
+        write = CompactionWriter.write
+
+        def looked_at(*arguments: Any) -> LoadedFile | None:
+            stamps.append(tablet.stamp_at_rest())
+            return write(*arguments)
+
+        monkeypatch.setattr(CompactionWriter, "write", looked_at)
+        tablet.mutate(rows()[: MANY // 2])
+        stamps.append(tablet.stamp_at_rest())
+        tablet.flush()
+        assert len(stamps) == 2
+        assert sum(taken) >= 2 * (MANY // 2 // 4096)
 
     bench.run(main)
 
