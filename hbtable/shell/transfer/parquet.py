@@ -116,18 +116,32 @@ def _cells(
             yield AdminMutation(row, operations), number
             row, operations = None, []
         number += 1
-        if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes) and key):
-            yield (
-                _bad(BadRecord("row, column and value have to be bytes, and the row not empty"), number, record),
-                number,
-            )
+        try:
+            found_row, operation = _cell(key, column, timestamp, value)
+        except BadRecord as error:
+            if row is not None:  # first: an import may be broken off behind the bad record, and goes on there
+                yield AdminMutation(row, operations), number - 1
+                row, operations = None, []
+            yield _bad(error, number, record), number
             continue
-        row = key
-        family, _, qualifier = column.partition(b":")
-        time = timestamp if isinstance(timestamp, int) else -1
-        operations.append(AdminOperation(PUT, family, qualifier, time, value))
+        row = found_row
+        operations.append(operation)
     if row is not None:
         yield AdminMutation(row, operations), number
+
+
+def _cell(key: object, column: object, timestamp: object, value: object) -> tuple[bytes, AdminOperation]:
+    """The row and the put. BadRecord."""
+    if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes) and key):
+        raise BadRecord("row, column and value have to be bytes, and the row not empty")
+    time = -1 if timestamp is None else timestamp
+    if type(time) is not int:
+        kind = type(time).__name__
+        raise BadRecord(
+            f"timestamp is {kind}, and has to be milliseconds since 1970 as a number (int64), or null for now"
+        )
+    family, _, qualifier = column.partition(b":")
+    return key, AdminOperation(PUT, family, qualifier, time, value)
 
 
 def _wide(

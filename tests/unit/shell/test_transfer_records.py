@@ -4,9 +4,12 @@ import io
 import json
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
-from hbtable.hbase.admin.structs import AdminCell, AdminRow
+from hbtable.hbase.admin.structs import AdminCell, AdminMutation, AdminOperation, AdminRow
+from hbtable.model.mutation import PUT
 from hbtable.shell.transfer.exporting import ExportOptions, text_of
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.reading import records
@@ -137,6 +140,44 @@ def test_every_byte_comes_back_from_an_export_wherever_it_stands(form: str, sepa
 
 
 PLACES = (b"%b", b"x%b", b"%bx", b"x%by", b"x%b\n", b"\n%bx")
+
+
+WRONG_CELLS = [(None, b"f:b", 2, b"2"), (b"r", None, 2, b"2"), (b"r", b"f:b", 2, None)]
+
+
+@pytest.mark.parametrize("wrong", WRONG_CELLS)
+@pytest.mark.parametrize("place", range(4))
+def test_an_import_of_parquet_that_stops_behind_a_bad_record_left_nothing_out_before_it(
+    tmp_path: Path, place: int, wrong: tuple[object, ...]
+) -> None:
+    """Whoever has taken a record may go on behind it: all that stands before its end was given."""
+    cells: list[tuple[object, ...]] = [(b"r", b"f:%d" % number, number, b"v") for number in range(3)]
+    cells.insert(place, wrong)
+    file = tmp_path / "cells.parquet"
+    names = ("row", "column", "timestamp", "value")
+    pyarrow.parquet.write_table(pyarrow.table(dict(zip(names, zip(*cells, strict=True), strict=True))), file)
+    given: list[bytes] = []
+    bad_ones = 0
+    for record, end in records(file, "parquet", (), 0):
+        if isinstance(record, BadRecord):
+            bad_ones += 1
+        else:
+            given += [operation.qualifier for operation in record.operations or ()]
+        assert len(given) + bad_ones == end
+    assert (given, bad_ones) == ([b"0", b"1", b"2"], 1)
+
+
+@pytest.mark.parametrize("given", [pyarrow.timestamp("ms"), pyarrow.float64(), pyarrow.bool_(), pyarrow.string()])
+def test_a_time_of_another_type_is_a_bad_record_of_parquet(tmp_path: Path, given: pyarrow.DataType) -> None:
+    """It was taken for none, and the cells got the time of the import."""
+    file = tmp_path / "cells.parquet"
+    times = pyarrow.array([1 if not pyarrow.types.is_string(given) else "1", None]).cast(given)
+    cells = {"row": [b"r", b"s"], "column": [b"f:a"] * 2, "timestamp": times, "value": [b"v"] * 2}
+    pyarrow.parquet.write_table(pyarrow.table(cells), file)
+    (wrong, _), (right, _) = records(file, "parquet", (), 0)
+    assert isinstance(wrong, BadRecord)
+    assert "has to be milliseconds since 1970" in str(wrong)
+    assert right == AdminMutation(b"s", [AdminOperation(PUT, b"f", b"a", -1, b"v")])
 
 
 def bad(raw: bytes) -> BadRecord:
