@@ -22,6 +22,7 @@ from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.library.options import FamilyOptions
 from hbtable.library.table import Table
 from hbtable.model.schema import FOREVER_SECONDS, FamilySchema
+from tests.harness.waiting import eventually
 from tests.harness.wrong_values import VALUES
 
 pytestmark = pytest.mark.integration
@@ -195,13 +196,31 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedDatab
         yield database
         before = contents(database)
         killed = path.with_name("killed")
-        shutil.copytree(path, killed)
+        copy_as_it_is(path, killed)
         with hbtable.open(str(killed), durability="os") as copy:
             assert contents(copy) == before
     finally:
         database.close()
     with hbtable.open(str(path), durability="os") as again:
         assert contents(again) == before
+
+
+def copy_as_it_is(path: Path, copy: Path) -> None:
+    """As a process that is killed leaves it: without a file that was replaced while others were copied."""
+
+    def names() -> set[Path]:
+        return set((path / "sstables").rglob("*"))
+
+    def made() -> bool:
+        shutil.rmtree(copy, ignore_errors=True)
+        before = names()
+        try:
+            shutil.copytree(path, copy)
+        except shutil.Error:  # one is gone
+            return False
+        return names() == before
+
+    eventually(made, 60.0, "no file is replaced while the folder is copied")
 
 
 def contents(database: EmbeddedDatabase) -> dict[bytes, Any]:
