@@ -151,6 +151,42 @@ def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) ->
     eventually(is_free, SOON_SECONDS, "a folder that nobody has")
 
 
+HELD_ON_ARRIVAL = """
+import threading
+from gevent.server import StreamServer
+accepted, accept = threading.Event(), StreamServer.do_read
+def held(server):
+    found = accept(server)
+    if found:
+        accepted.set()
+        time.sleep(0.5)  # other threads run meanwhile, and fork
+    return found
+StreamServer.do_read = held
+print("shared", flush=True)
+accepted.wait()
+child = os.fork()
+if not child:
+    time.sleep(3600)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_connection_that_arrives_during_a_fork_ends_with_the_owner(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with owner(folder, HELD_ON_ARRIVAL) as (process, _), hbtable.connect(folder=folder, timeout=60_000) as connected:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        try:
+            assert connected.tables() == [b"t"]
+            process.kill()
+            process.wait()
+            with pytest.raises(hbtable.Unavailable, match="no process shares"):
+                connected.tables()
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
 def test_a_connection_from_before_a_fork_is_another_one_in_the_child(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     program = (

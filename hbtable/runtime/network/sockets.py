@@ -7,6 +7,7 @@ SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections ar
 import errno
 import logging
 import math
+import os
 import resource
 import select
 import socket as standard_socket
@@ -20,6 +21,7 @@ from gevent.server import StreamServer
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 from hbtable.runtime.network.port_holder import holder_of
+from hbtable.runtime.threads.native_threads import allocate_rlock
 from hbtable.switches import switches
 
 Address = tuple[str, int]
@@ -113,13 +115,17 @@ class Connections:
         self.sockets: dict[hub_socket.socket, gevent.Greenlet | None] = {}
         self._handle = handle
 
+    def add(self, socket: hub_socket.socket) -> None:
+        """Before serve(), in the step in which it is accepted."""
+        self.sockets[socket] = None
+
     @switches
     def serve(self, socket: hub_socket.socket, address: Address) -> None:
         """Runs in a greenlet of its own; the socket is closed by gevent's server afterwards."""
-        if len(self.sockets) > self._most:
-            return  # the handler sheds clients long before; without this the storage could open no file
-        self.sockets[socket] = _current()
         try:
+            if len(self.sockets) > self._most + 1:
+                return  # the handler sheds clients long before; without this the storage could open no file
+            self.sockets[socket] = _current()
             prepare(socket)
             self._handle(ServedSocket(socket), address)
         except _PEER_GONE:
@@ -142,6 +148,13 @@ class Connections:
         gevent.killall([handler for handler in handlers if not handler.ready()])
 
 
+_ACCEPTING: Final = allocate_rlock()
+"""Nobody forks between the accepting of a connection and its place among the known ones: the child could not let go of
+it (unix_sockets.let_go), and its client would wait for the child after the server's end."""
+
+os.register_at_fork(before=_ACCEPTING.acquire, after_in_parent=_ACCEPTING.release, after_in_child=_ACCEPTING.release)
+
+
 class AcceptRetryingServer(StreamServer):
     """Waits where the operating system has no file descriptor for a new connection; gevent's own would print a trace
     each time."""
@@ -151,9 +164,17 @@ class AcceptRetryingServer(StreamServer):
     at once keeps the others waiting for 20 ms each time."""
     _warned = -math.inf
 
+    def __init__(self, listening: hub_socket.socket, connections: Connections) -> None:
+        super().__init__(listening, connections.serve)
+        self._connections = connections
+
     def do_read(self) -> tuple[hub_socket.socket, Address] | None:
         try:
-            return super().do_read()
+            with _ACCEPTING:
+                accepted: tuple[hub_socket.socket, Address] | None = super().do_read()
+                if accepted is not None:
+                    self._connections.add(accepted[0])
+            return accepted
         except OSError as error:
             if error.errno not in _EXHAUSTED:
                 raise
@@ -181,7 +202,7 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     """
     capacity = capacity_of(raise_descriptors())
     connections = Connections(handle, capacity + 16)
-    server = AcceptRetryingServer(listen(host, port, backlog), connections.serve)
+    server = AcceptRetryingServer(listen(host, port, backlog), connections)
     server.start()
     return Listener(host, int(server.address[1]), server, connections, capacity)
 

@@ -33,7 +33,7 @@ def serve_unix(
     connections = Connections(lambda socket, _: handle(socket, (_HOST, next(numbers))), capacity + 16)
     bound.setblocking(False)
     bound.listen(backlog)
-    server = AcceptRetryingServer(hub_socket.socket(fileno=bound.detach()), connections.serve)
+    server = AcceptRetryingServer(hub_socket.socket(fileno=bound.detach()), connections)
     server.start()
     return Listener(_HOST, 0, server, connections, capacity)
 
