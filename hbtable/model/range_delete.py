@@ -69,6 +69,11 @@ def are_too_many(ranges: Sequence[RangeDelete]) -> bool:
     return len(ranges) > MAX_RANGES or bytes_of(ranges) > MAX_RANGE_BYTES
 
 
+def share_of_most(ranges: Sequence[RangeDelete]) -> float:
+    """1: hardly another one fits."""
+    return max(len(ranges) / MAX_RANGES, bytes_of(ranges) / MAX_RANGE_BYTES)
+
+
 def call_for_compaction(ranges: Sequence[RangeDelete]) -> bool:
     """Long before they are too many, so that deletes need not wait."""
     return len(ranges) >= _ENOUGH_RANGES or bytes_of(ranges) >= _ENOUGH_BYTES

@@ -30,6 +30,7 @@ from hbtable.tablet.compactions.planning import (
     planned_major,
     planned_merge,
     useless_files,
+    write_pressure,
 )
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
@@ -264,6 +265,10 @@ class Tablet:
             return "it has SSTables of dropped column families only, or of which all cells have expired"
         plan = planned_merge(self._state, split_bytes=self._split_limit(split_bytes))
         return str(plan) if plan is not None else ""
+
+    def write_pressure(self) -> float:
+        """The share of SSTables, or of deleted ranges, from which on writers wait for a compaction: they do from 1."""
+        return write_pressure(self._state)
 
     def needs_major(self) -> str:
         """The major compaction that is due by age, as a message; "" when none is. It can wait for others."""

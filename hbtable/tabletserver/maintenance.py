@@ -65,6 +65,7 @@ class _Noted(NamedTuple):
     as_of: tuple[int, int, int, bool]
     split: str
     merge: str
+    pressure: float
     aged: str
 
 
@@ -213,9 +214,8 @@ class Maintenance:
         due = set()
         for tablet_id, noted in self._noted.items():
             tablet = self._tablets.get(tablet_id)
-            if (
-                noted.merge and tablet is not None and tablet.record is noted.record
-            ):  # what is known of other files is out of date
+            # What is known of other files is out of date.
+            if noted.merge and tablet is not None and tablet.record is noted.record:
                 due.add(tablet_id)
         return due | self._running_compactions()
 
@@ -285,7 +285,9 @@ class Maintenance:
             # Files change with the record only, and what is to be done about them with the schema and the time, so a
             # thousand quiet tablets cost little here.
             merge = tablet.needs_compaction(self._split_bytes())
-            noted = _Noted(record, schema, as_of, self._why_split(tablet), merge, "" if merge else tablet.needs_major())
+            pressure = tablet.write_pressure() if merge else 0.0
+            aged = "" if merge else tablet.needs_major()
+            noted = _Noted(record, schema, as_of, self._why_split(tablet), merge, pressure, aged)
             self._noted[record.tablet_id] = noted
         return TabletFacts(
             record.tablet_id,
@@ -298,6 +300,7 @@ class Maintenance:
             # Fifty tablets of a dead server: the flushes of the first would keep clients waiting for the last.
             tablet.needs_old_logs and not self._shared.loading,
             tablet.needs_flush(),
+            noted.pressure,
             noted.aged,
         )
 

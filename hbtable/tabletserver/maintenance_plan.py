@@ -2,7 +2,8 @@
 
 Flushes come first, because writers wait for memory and log room; then merging and major compactions, which readers wait
 for; then splits; last what is due by age alone. Within each kind METADATA tablets come first: every user tablet's flush
-ends with a write to them.
+ends with a write to them. Of the compactions, the one comes next whose tablet's writers are nearest to waiting for it:
+others that are due again and again would keep them waiting for ever.
 """
 
 from collections.abc import Collection, Sequence
@@ -57,6 +58,8 @@ class TabletFacts(NamedTuple):
     """Its record still names logs of earlier servers, though nothing or little is left in them."""
     deleted: str = ""
     """The reason why its memtables should be flushed for what is deleted in them; "" when they should not."""
+    pressure: float = 0.0
+    """From 1 on its writers wait for a compaction (Tablet.write_pressure)."""
     aged: str = ""
     """The reason why it should have a major compaction although nobody waits for it; "" when it should not."""
 
@@ -93,7 +96,8 @@ def plan(
     """Everything worth doing now, most urgent first. `oldest_segment`: tablets that need the log's oldest segment."""
     ordered = sorted(tablets, key=lambda facts: (facts.table_id != METADATA_TABLE_ID, -facts.memtable_bytes))
     flushes = _flushes(ordered, log_bytes, oldest_segment, options)
-    compactions = [Compact(facts.tablet_id, facts.compaction) for facts in ordered if facts.compaction]
+    due = sorted(ordered, key=lambda facts: (facts.table_id != METADATA_TABLE_ID, -facts.pressure))
+    compactions = [Compact(facts.tablet_id, facts.compaction) for facts in due if facts.compaction]
     # The root tablet never splits (paper, 5.1): its record is the lock service's single file.
     splits = [
         Split(facts.tablet_id, facts.too_large)

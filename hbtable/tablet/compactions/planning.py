@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hbtable.model.range_delete import call_for_compaction
+from hbtable.model.range_delete import call_for_compaction, share_of_most
 from hbtable.model.schema import major_compaction_millis
 from hbtable.tablet.compactions.garbage import Aging, Expiring, is_aged, wholly_expired
 from hbtable.tablet.compactions.policy import (
@@ -113,6 +113,14 @@ def _is_sound(state: TabletState, stack: Stack) -> bool:
         return True
     readable = version.stacks if version.shares_families(stack) else (stack,)
     return not any(file.ref.path in damaged for one in readable for file in one.files)
+
+
+def write_pressure(state: TabletState) -> float:
+    """The SSTables of one locality group, or the ranges that are deleted from one SSTable, as a share of the most. From
+    1 on writers wait for a compaction."""
+    files = state.version.most_files(state.damaged) / state.environment.options.stall_files
+    deleted = (file.ref.deleted for stack in state.version.stacks for file in stack.files if file.ref.deleted)
+    return max(files, *map(share_of_most, deleted), 0.0)
 
 
 def _stack_facts(state: TabletState, stack: Stack, files: tuple[LoadedFile, ...], counts_markers: bool) -> StackFacts:

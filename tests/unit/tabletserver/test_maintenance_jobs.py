@@ -42,6 +42,9 @@ class JobsOfTablet:
     def needs_compaction(self, _split_bytes: int | None = None) -> str:
         return self.merge
 
+    def write_pressure(self) -> float:
+        return 0.0
+
     def needs_major(self) -> str:
         return ""
 

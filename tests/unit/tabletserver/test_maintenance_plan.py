@@ -69,3 +69,13 @@ def test_what_is_due_by_age_alone_comes_last_and_once() -> None:
     decided = plan(tablets, 0, (), OPTIONS)
     assert [(type(one), one.tablet_id) for one in decided] == [(Compact, 21), (Split, 22), (Compact, 20)]
     assert [one.can_wait for one in decided if isinstance(one, Compact)] == [False, True]
+
+
+def test_the_compaction_that_writers_wait_for_comes_before_those_that_are_due_again_and_again() -> None:
+    tablets = [
+        tablet(20, memtable_bytes=90, compaction="3 files", pressure=0.1),
+        tablet(21, memtable_bytes=10, compaction="31 files", pressure=1.03),
+        tablet(22, compaction="64 ranges", pressure=1.0),
+        tablet(2, table_id=0, compaction="3 files", pressure=0.1),
+    ]
+    assert kinds(tablets) == [(Compact, 2), (Compact, 21), (Compact, 22), (Compact, 20)]
