@@ -17,13 +17,15 @@ from hbtable.errors import AccessDenied
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, RowMutation
 from hbtable.model.put_batch import puts_in_columns
 from hbtable.model.read import Columns
+from hbtable.switches import switches
 
 _OF_A_FAMILY: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 
 
 @final
 class DataChecks:
-    """`permissions` and `caller` are asked by each call. A refusal is AccessDenied, and says nothing of the data."""
+    """`permissions`, which may *switch*, and `caller` are asked by each call. A refusal is AccessDenied, and says
+    nothing of the data. Unavailable where the permissions cannot be known."""
 
     __slots__ = ("_caller", "_permissions")
 
@@ -31,6 +33,7 @@ class DataChecks:
         self._permissions = permissions
         self._caller = caller
 
+    @switches
     def readable(self, table: bytes, asked: Columns | None) -> Columns | None:
         """The part of these columns that a get or a scan may see; `asked` itself where that is all of them."""
         user = self._caller()
@@ -46,12 +49,14 @@ class DataChecks:
         """The refusal of a read, to be raised."""
         return denials.reading(self._caller(), table)
 
+    @switches
     def check_all_readable(self, table: bytes, asked: Columns | None) -> None:
         """Whether there is such a cell is told only of what may be read as a whole."""
         user = self._caller()
         if not self._permissions().readable(user, table).cover(asked):
             raise denials.reading(user, table)
 
+    @switches
     def check_mutations(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
         """Every column that is named, whatever the rows hold."""
         user = self._caller()
@@ -65,6 +70,7 @@ class DataChecks:
                 if not rights.covers(family, None if whole_family else qualifier):
                     raise denials.of_column(user, table, family, b"" if whole_family else qualifier, Action.WRITE)
 
+    @switches
     def check_whole_rows(self, table: bytes, families: Iterable[bytes]) -> None:
         """The right to delete each of these, all that the table has. The refusal names none of them, which the caller
         may not know of."""
@@ -73,12 +79,14 @@ class DataChecks:
         if not rights.whole and not all(rights.covers(family, None) for family in families):
             raise denials.at(user, of_table(table), Action.WRITE)
 
+    @switches
     def check_read_and_written(self, table: bytes, columns: Iterable[tuple[bytes, bytes]]) -> None:
         """Counters, and what is appended to."""
         user, permissions, named = self._caller(), self._permissions(), tuple(columns)
         self._check_columns(user, table, permissions.writable(user, table), named, Action.WRITE)
         self._check_columns(user, table, permissions.readable(user, table), named, Action.READ)
 
+    @switches
     def check_condition(self, table: bytes, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
         """Both rights to the column that is looked at, and the right to write what is changed."""
         user, permissions, named = self._caller(), self._permissions(), ((family, qualifier),)

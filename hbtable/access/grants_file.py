@@ -1,8 +1,10 @@
 """The grants in the lock service: one file (lockservice.record_file), followed by whoever checks calls.
 
-It is read every half second, so a revoked right is gone everywhere within a second of the revoke's answer. While the
-lock service cannot be reached the last grants known stay in force; its server may answer nobody then in any case
-(tabletserver.suspension). A file that cannot be understood grants nothing: superusers alone may do something.
+It is read every half second, and what was read is good for one second from when it was asked for, as what Chubby's
+clients keep is good for a lease. A check that finds it older reads the file first, and lets nobody but superusers in
+while it cannot be read. So a revoked right is gone everywhere within a second of the revoke's answer, whatever a
+process or the lock service is kept busy or cut off by. A file that cannot be understood grants nothing: superusers
+alone may do something.
 
 The file and METADATA are two: a grant to a table that is being dropped must not come through to the next table of its
 name. So whoever grants reads the file, then looks whether the table exists, then writes by compare-and-set. Whoever
@@ -15,6 +17,7 @@ tables.
 """
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Final, final
 
@@ -22,16 +25,22 @@ from hbtable.access import grants_record
 from hbtable.access.actions import EVERY_ACTION
 from hbtable.access.grants import NO_GRANTS, Grants
 from hbtable.access.scopes import GLOBAL, Scope, of_table
-from hbtable.errors import Corruption, HbtableError, LimitExceeded, UnsupportedFormat
+from hbtable.errors import Corruption, HbtableError, LimitExceeded, Unavailable, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import GRANTS
 from hbtable.lockservice.record_file import MOST_BYTES, RecordFile, RecordFollower, RecordKind
-from hbtable.runtime.interface import Runtime
+from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 0.5
+_GOOD_SECONDS: Final = 1.0
+"""Promised: a change is in force everywhere so soon."""
+_UNKNOWN: Final = (
+    "nobody but superusers may do anything now, because the permissions are kept in the lock service, and it cannot be "
+    "asked: {}"
+)
 _MOST_OF_ONE_BYTES: Final = 60_000
 """Of a table with its families and columns, and of a namespace without its tables."""
 _KEPT_BYTES: Final = 200_000
@@ -113,39 +122,77 @@ class WatchedGrants(RecordFollower):
     """The grants as this process knows them: `now` is read by every check, and follows the file."""
 
     def __init__(self, runtime: Runtime, session: Session, changed: Callable[[Grants], None]) -> None:
-        """`changed` is called with the grants before start() returns, and with each others that come."""
+        """`changed` is called with the grants before start() returns, if they can be read, and with each others that
+        come."""
         super().__init__(runtime, session, _LOOK_SECONDS, "grants")
         self._file = grants_file(session)
         self._changed = changed
+        self._clock = runtime.clock_seconds
         self._known: Grants | None = None
-        self._failure = ""
+        self._said = ""
+        """The fault that the log has already."""
+        self._unreachable = ""
+        """The reason why the last read had no answer."""
+        self._as_of = -math.inf
+        """Every change that was confirmed before this moment is known."""
+        self._oldest = -math.inf
+        """Answers to questions from before this moment may lack a change of this process's own."""
+        self._catching_up: Event | None = None
+
+    @property
+    def are_good(self) -> bool:
+        """Whether a call may be checked by the grants that are known."""
+        return self._oldest <= self._as_of and self._clock() < self._as_of + _GOOD_SECONDS
+
+    @switches
+    def catch_up(self) -> None:
+        """On return the grants that are known may decide a call that came before. Unavailable. Calls that wait at the
+        same time share one read."""
+        came = self._clock()
+        while self._as_of < came and not self.are_good:
+            if self._catching_up is not None:
+                self._catching_up.wait()
+            else:
+                self._read_for_others()
+            if self._unreachable:
+                raise Unavailable(_UNKNOWN.format(self._unreachable))
+
+    @switches
+    def _read_for_others(self) -> None:
+        self._catching_up = done = self._runtime.event()
+        try:
+            self.refresh()
+        finally:
+            self._catching_up = None
+            done.set()
 
     @switches
     def change(self, edit: Callable[[Grants], Grants]) -> None:
         """As RecordFile.change; in force in this process on return."""
-        self._take(self._file.change(edit).after)
+        self._file.change(edit)
+        self._oldest = self._clock()
+        self.refresh()
 
     @switches
     def refresh(self) -> None:
+        asked = self._clock()
         try:
-            found = self._file.read()
+            found, self._unreachable, failure = self._file.read(latest=True), "", ""
         except (Corruption, UnsupportedFormat) as error:
-            self._fail(f"nobody but superusers has any permission, because they cannot be read: {error}")
-            self._take(NO_GRANTS)
+            found, self._unreachable = NO_GRANTS, ""
+            failure = f"nobody but superusers has any permission, because they cannot be read: {error}"
         except HbtableError as error:
-            self._fail(f"the permissions stay as they are known, because the lock service cannot be asked: {error}")
-            if self._known is None:
-                self._take(NO_GRANTS)
-        else:
-            self._failure = ""
-            self._take(found)
+            self._unreachable = str(error)
+            self._say(_UNKNOWN.format(error))
+            return
+        self._say(failure)
+        if asked >= max(self._as_of, self._oldest):  # an answer to a later question may have come before
+            self._as_of = asked
+            if found != self._known:
+                self._known = found
+                self._changed(found)
 
-    def _take(self, found: Grants) -> None:
-        if found != self._known:
-            self._known = found
-            self._changed(found)
-
-    def _fail(self, message: str) -> None:
-        if message != self._failure:
-            log.error("%s", message)
-        self._failure = message
+    def _say(self, failure: str) -> None:
+        if failure and failure != self._said:
+            log.error("%s", failure)
+        self._said = failure

@@ -6,6 +6,7 @@ way get their answer first.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, final
@@ -14,6 +15,7 @@ from hbtable.access.actions import Action
 from hbtable.access.scopes import GLOBAL
 from hbtable.access.user import User, acting_as
 from hbtable.client.admin import Admin
+from hbtable.errors import Unavailable
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
 from hbtable.hbase.admin.cells import AdminCellCalls
@@ -229,15 +231,24 @@ class ThriftGateway:
     def _backend(self, open_table: OpenTable) -> TableBackend:
         return TableBackend(open_table, None if self._guard is None else self._guard.data, self._meta)
 
+    @switches
     def administers(self, user: User) -> bool:
-        """Whether he may administer everything. Does not switch."""
+        """Whether he may administer everything. Unavailable."""
+        if self._guard is None:
+            return True
         with acting_as(user):
-            return self._guard is None or self._guard.may(GLOBAL, Action.ADMIN)
+            self._guard.in_force()
+            return self._guard.may(GLOBAL, Action.ADMIN)
 
+    @switches
     def describes(self, user: User, table: bytes) -> bool:
-        """Whether he may see how the table is made. `table` is canonical. Does not switch."""
-        with acting_as(user):
-            return self._guard is None or self._guard.describes(table)
+        """Whether he may see how the table is made; not while that cannot be found out. `table` is canonical."""
+        if self._guard is None:
+            return True
+        with acting_as(user), suppress(Unavailable):
+            self._guard.in_force()
+            return self._guard.describes(table)
+        return False
 
     def relay_by(self, relay: Relay) -> None:
         """Calls are passed on from now on. Only without users: those are known to this gateway alone."""

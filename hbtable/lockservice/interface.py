@@ -53,8 +53,9 @@ class Session(Protocol):
         """A new file, durable on return. AlreadyExists."""
 
     @switches
-    def read(self, path: str) -> VersionedFile:
-        """FileNotFound."""
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
+        """FileNotFound. What somebody else wrote may be missing for a moment, of a service of several servers for
+        seconds. `latest`: all that was confirmed before this call is there; it costs such a service a round more."""
 
     @switches
     def write(self, path: str, data: bytes, expected_version: int) -> int:

@@ -54,10 +54,10 @@ class RecordFile(Generic[T]):
         self._kind = kind
 
     @switches
-    def read(self) -> T:
-        """The record as it is now. Corruption, UnsupportedFormat."""
+    def read(self, latest: bool = False) -> T:
+        """The record as it is now; `latest` as Session.read has it. Corruption, UnsupportedFormat."""
         try:
-            return self._decoded(self._session.read(self._kind.path).data)
+            return self._decoded(self._session.read(self._kind.path, latest).data)
         except FileNotFound:
             return self._kind.nothing
 

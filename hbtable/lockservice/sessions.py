@@ -221,7 +221,7 @@ class LocalSession:
         self._change(path, decide)
 
     @switches
-    def read(self, path: str) -> VersionedFile:
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
         self._begin(path)
         file = self._table.load(path)
         if file is None:

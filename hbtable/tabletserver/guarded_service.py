@@ -103,10 +103,12 @@ class GuardedTabletService(TabletService):
         tablet = self._tablets.get(tablet_id)
         return None if tablet is None or tablet.record.table_id == METADATA_TABLE_ID else tablet
 
+    @switches
     def _of_scan(self, tablet_id: int, request: ScanRequest) -> ScanRequest:
         spec = self._narrowed(tablet_id, request.spec)
         return request if spec is request.spec else replace(request, spec=spec)
 
+    @switches
     def _narrowed(self, tablet_id: int, spec: ReadSpec) -> ReadSpec:
         tablet = self._users_tablet(tablet_id)
         if tablet is None:

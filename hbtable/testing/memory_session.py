@@ -67,7 +67,7 @@ class MemorySession:
     def create(self, path: str, data: bytes) -> None:
         self._call(True, lambda: self.inner.create(path, data))
 
-    def read(self, path: str) -> VersionedFile:
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
         return self._call(False, lambda: self.inner.read(path))
 
     def write(self, path: str, data: bytes, expected_version: int) -> int:

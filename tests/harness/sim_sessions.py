@@ -68,8 +68,8 @@ class SimSession:
     def create(self, path: str, data: bytes) -> None:
         self._call(True, self._inner.create, path, data)
 
-    def read(self, path: str) -> VersionedFile:
-        return self._call(False, self._inner.read, path)
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
+        return self._call(False, self._inner.read, path, latest)
 
     def write(self, path: str, data: bytes, expected_version: int) -> int:
         return self._call(True, self._inner.write, path, data, expected_version)

@@ -12,6 +12,7 @@ from hbtable.access.store import AccountFile
 from tests.harness.cheap_passwords import cheap
 from tests.harness.recorded_shell import run_here
 from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.integration
 SECRETS = {"admin": "admin's password", "ann": "ann's password", "ben": "ben's password"}
@@ -82,7 +83,8 @@ def test_users_do_what_they_were_granted(server: ServerProcess, tmp_path: Path) 
     assert "ben (auth:SIMPLE)\n    groups: readers" in shells.run("ben", "whoami")[0]
 
     assert not shells.run("admin", "revoke 'ann', 't', 'f'")[1]
-    assert shells.fails("ann", "get 't', 'r'")
+    # The other server may not have heard of it for a second: test_revokes_in_time.py measures that.
+    eventually(lambda: shells.fails("ann", "get 't', 'r'"), SOON_SECONDS, "the revoke")
 
 
 def test_grants_outlive_a_restart_and_end_with_their_table(folder: Path, tmp_path: Path) -> None:

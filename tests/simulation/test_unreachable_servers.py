@@ -279,10 +279,10 @@ def test_the_promise_is_broken_where_nobody_hears_what_is_said():
 class ForgetsTheOthers(DelegatingFake):
     """A session that does not know who gave up before: the planted bug of the limit."""
 
-    def read(self, path):
+    def read(self, path, latest=False):
         if path == WITHDRAWALS:
             raise FileNotFound(f"there is no file {path}")
-        return self.inner.read(path)
+        return self.inner.read(path, latest)
 
     def create(self, path, data):
         if path != WITHDRAWALS:

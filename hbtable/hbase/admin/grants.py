@@ -34,6 +34,7 @@ class AdminGrantCalls:
         actions = actions_of(given.actions) if given.actions else EVERY_ACTION
         self._enabled().revoke(given.holder, scope_of(given), actions)
 
+    @switches
     def adminGrants(self, wanted: AdminGrant | None) -> list[AdminGrant]:
         given = wanted or AdminGrant()
         return [

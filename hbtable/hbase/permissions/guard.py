@@ -43,14 +43,14 @@ class Guard:
         self._record = record
         self._permissions = Permissions(superusers)
         self._watched = WatchedGrants(runtime, session, self._know)
-        self.data = DataChecks(lambda: self._permissions, caller)
+        self.data = DataChecks(self.in_force, caller)
 
     def _know(self, grants: Grants) -> None:
         self._permissions = self._permissions.with_grants(grants)
 
     @switches
     def start(self) -> None:
-        """The grants are known on return."""
+        """The grants are known on return, if they can be read."""
         self._watched.start()
 
     @switches
@@ -58,13 +58,24 @@ class Guard:
         """Later changes are not heard of any more."""
         self._watched.stop()
 
+    @switches
+    def in_force(self) -> Permissions:
+        """The permissions for the caller's next check: whatever was granted or revoked a second ago, or earlier, is in
+        them. Unavailable when that cannot be found out; superusers need no grant."""
+        if not self._watched.are_good and not self._permissions.is_superuser(self._caller()):
+            self._watched.catch_up()
+        return self._permissions
+
     # ---------------------------------------------------------------- checks
 
+    @switches
     def check(self, scope: Scope, *actions: Action, filter_user: str = "") -> None:
         """AccessDenied unless the caller holds one of these at the scope or a wider one; it names the first."""
+        self.in_force()
         if not self.may(scope, *actions):
             raise denials.at(self._caller(), scope, actions[0], filter_user)
 
+    @switches
     def check_everything(self, named: Scope, action: Action) -> None:
         """AccessDenied unless the caller holds it everywhere. `named`: the scope in the message to those who do not
         even hold it there."""
@@ -72,7 +83,8 @@ class Guard:
         self.check(GLOBAL, action)
 
     def may(self, scope: Scope, *actions: Action) -> bool:
-        """Whether the caller holds one of these."""
+        """Whether the caller holds one of these, by the permissions that are known: a call begins with check() or
+        in_force()."""
         wanted = 0
         for action in actions:
             wanted |= action
@@ -82,6 +94,7 @@ class Guard:
     def check_create(self, table: bytes, families: Iterable[bytes]) -> None:
         """Checks the right to make a table, which is one on its namespace: a right on the table itself does not count.
         NamespaceNotFound, which everybody is told."""
+        self.in_force()
         namespace = Scope(of_table(table).namespace)
         if self.may(namespace, Action.CREATE, Action.ADMIN):
             return
@@ -148,6 +161,7 @@ class Guard:
         """Changes by others are in force here on return."""
         self._watched.refresh()
 
+    @switches
     def grants_at(self, scope: Scope, holder: str = "") -> list[Grant]:
         """The grants on a scope, for a table or a family with those below it. `holder`: of this one only.
         AccessDenied."""

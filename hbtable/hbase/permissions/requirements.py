@@ -138,6 +138,7 @@ def lists(keeps: Callable[[Guard, Any], Any]) -> Requirement:
     def requirement(guard: Guard, call: Call) -> Call:
         @switches
         def filtered(*arguments: Any) -> Any:
+            guard.in_force()
             return keeps(guard, call(*arguments))
 
         return filtered

@@ -109,12 +109,13 @@ class PageAccess:
                 if _came_without_tls(environment):
                     raise NotAuthenticated(_OF_A_PROXY)
             user = proved(said, host, self._verifier)
+            is_refused = needs is Needs.ADMINISTRATOR and not self._administers(user)
         except NotAuthenticated as error:
             self._denied(client, "login", str(error))
             return Refusal("401 Unauthorized", [_CHALLENGE], str(error))
         except HbtableError as error:
             return Refusal("503 Service Unavailable", [], str(error))
-        if needs is Needs.ADMINISTRATOR and not self._administers(user):
+        if is_refused:
             why = f"Insufficient permissions for user '{user.name}': {page} is for those who have ADMIN everywhere"
             with acting_as(user):
                 self._denied(client, page, why)

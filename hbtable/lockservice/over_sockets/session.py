@@ -124,7 +124,7 @@ class SocketSession:
         self._call("create", path, data)
 
     @switches
-    def read(self, path: str) -> VersionedFile:
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
         check_path(path)
         file = as_file(self._call("read", path))
         assert file is not None

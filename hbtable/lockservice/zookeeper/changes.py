@@ -61,7 +61,8 @@ def read(connection: ZooKeeperConnection, by: float, target: Target, foreign: bo
         return ZNode("", value, stat)
 
 
-def _look(connection: ZooKeeperConnection, by: float, target: Target, foreign: bool = False) -> ZNode | None:
+def read_latest(connection: ZooKeeperConnection, by: float, target: Target, foreign: bool = False) -> ZNode | None:
+    """As read(), after a sync: a server of ZooKeeper may be behind its leader."""
     connection.call(by, lambda client: client.sync_async(target.node))
     return read(connection, by, target, foreign)
 
@@ -124,7 +125,7 @@ class Changes:
                 return look()
 
         def look() -> int:
-            found = _look(self._connection, by, target)
+            found = read_latest(self._connection, by, target)
             if found is None:
                 raise NotDone
             if found.stat.ephemeralOwner == 0:
@@ -167,7 +168,7 @@ class Changes:
                 raise AlreadyExists(f"{target.path} exists already in the lock service") from None
 
         def look() -> None:
-            found = _look(self._connection, by, target)
+            found = read_latest(self._connection, by, target)
             if found is None:
                 raise NotDone
             if found.mark != mark:
@@ -194,7 +195,7 @@ class Changes:
             return int(stat.version) + 1
 
         def look() -> int:
-            found = _look(self._connection, by, target)
+            found = read_latest(self._connection, by, target)
             if found is not None and found.mark == mark:
                 return found.stat.version + 1
             if found is not None and expected_version in (-1, found.stat.version + 1):
@@ -221,7 +222,7 @@ class Changes:
                 raise NotDone from None
 
         def look() -> None:
-            found = _look(self._connection, by, target, foreign)
+            found = read_latest(self._connection, by, target, foreign)
             if found is not None and (not made or found.stat.czxid == made[0]):
                 raise NotDone
 

@@ -19,7 +19,7 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.lease import Lease
 from hbtable.lockservice.zookeeper import nodes, wire
 from hbtable.lockservice.zookeeper.access import NodeAccess, protect
-from hbtable.lockservice.zookeeper.changes import Changes, Target, read
+from hbtable.lockservice.zookeeper.changes import Changes, Target, read, read_latest
 from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
 from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
@@ -179,9 +179,9 @@ class ZooKeeperSession:
         self._run(lambda by: self._changes.create(by, target, data))
 
     @switches
-    def read(self, path: str) -> VersionedFile:
-        target = self._target(path)
-        found = self._run(lambda by: read(self._connection, by, target))
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
+        target, reading = self._target(path), read_latest if latest else read
+        found = self._run(lambda by: reading(self._connection, by, target))
         if found is None or found.stat.ephemeralOwner:
             raise FileNotFound(f"there is no file {path} in the lock service")
         return VersionedFile(found.data, found.stat.version + 1)

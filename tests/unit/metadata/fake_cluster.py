@@ -131,7 +131,7 @@ class FakeSession:
         self.reads = 0
         self.before_write = None
 
-    def read(self, path):
+    def read(self, path, latest=False):
         self.reads += 1
         if path not in self.files:
             raise FileNotFound(path)

@@ -34,6 +34,8 @@ class Interleaved:
         self.reached = 0
         self.done = 0
         self.there = True
+        self.was_all_done = False
+        """When eve's grant was written."""
         self.session = MemoryLockService(runtime).open_session("test")
         if held is not None:
             grants_file(self.session).change(lambda grants: grants.with_grant("eve", held, Action.ADMIN))
@@ -57,6 +59,8 @@ class Interleaved:
     def __getattr__(self, name: str) -> Any:
         self.go_on(self.reached)
         self.reached += 1
+        if name == "write":
+            self.was_all_done = self.done == STEPS
         return getattr(self.session, name)
 
     def record(self, name: bytes) -> TableRecord:
@@ -75,7 +79,6 @@ class Interleaved:
         except (AccessDenied, TableNotFound):
             return False
         finally:
-            self.was_all_done = self.done == STEPS
             self.go_on(POINTS)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from hbtable.access.actions import EVERY_ACTION, Action
 from hbtable.access.grants import NO_GRANTS, Grants
+from hbtable.access.grants_file import grants_file
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.access.user import User, acting_as
 from hbtable.errors import AccessDenied
@@ -119,9 +120,9 @@ class Rig:
 
     def __init__(self) -> None:
         self.runtime = SimulatedRuntime(1)
-        session = MemoryLockService(self.runtime).open_session("test")
+        self.session = MemoryLockService(self.runtime).open_session("test")
         self.guard = Guard(
-            self.runtime, session, frozenset(("admin", "@supers")), lambda: [b"default", b"ns"], self._record
+            self.runtime, self.session, frozenset(("admin", "@supers")), lambda: [b"default", b"ns"], self._record
         )
         self.called = 0
 
@@ -130,7 +131,8 @@ class Rig:
         return TableRecord(1, TableState.ENABLED, TableSchema(name, {b"f": FamilySchema(b"f")}))
 
     def know(self, grants: Grants) -> None:
-        self.guard._know(grants)
+        self.runtime.run(grants_file(self.session).change, lambda _: grants)
+        self.runtime.run(self.guard.refresh)
 
     def call(self, method: str, *arguments: Any, answer: Any = None, user: User | None = ANN) -> Any:
         service, _, name = method.partition(" ")
