@@ -55,6 +55,18 @@ def with_ranges(ranges: Sequence[RangeDelete], added: Sequence[RangeDelete]) -> 
     return tuple(ranges)
 
 
+def ranges_since(before: Sequence[RangeDelete], after: Sequence[RangeDelete]) -> tuple[RangeDelete, ...]:
+    """The part of `after` that deletes more than `before`, of which it was made; ascending, apart from each other."""
+    every = (*before, *after)
+    bounds = sorted({one.start for one in every} | {one.stop for one in every if one.stop})
+    found: list[RangeDelete] = []
+    for number, start in enumerate(bounds):
+        timestamp = _timestamp_at(start, *after)
+        if timestamp > _timestamp_at(start, *before):
+            found.append(RangeDelete(start, bounds[number + 1] if number + 1 < len(bounds) else b"", timestamp))
+    return with_ranges((), found)
+
+
 def _timestamp_at(row: bytes, *ranges: RangeDelete) -> int:
     """-1: the row is in none."""
     return max([one.timestamp for one in ranges if one.start <= row and (not one.stop or row < one.stop)], default=-1)

@@ -8,8 +8,9 @@
 
 So no log and no memtable ever holds anything of the range that is older than the delete, and nothing has to be replayed
 against it. Later writes lie in later SSTables, which do not know of the range: whatever their times are, they stay.
-A compaction that read an SSTable before 3 gives up its output (compaction.py). A read goes on with the version that it
-began with. A read-modify-write that read before 3 and wants to write after it reads again (writing.py).
+Of the output of a compaction that read SSTables before 3 the range is deleted as well, or it is given up, if one of
+them is not named any more (compaction.py). A read goes on with the version that it began with. A read-modify-write that
+read before 3 and wants to write after it reads again (writing.py).
 
 Cells and delete markers go alike, if their time is not later than the delete's: who deletes without a time gives it the
 newest that the tablet ever assigned, so that only cells of the future stay, which somebody put there by hand.

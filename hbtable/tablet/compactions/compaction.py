@@ -21,6 +21,7 @@ from typing import Final, final
 
 from hbtable.errors import Corruption, SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
+from hbtable.model.range_delete import RangeDelete, are_too_many, ranges_since, with_ranges
 from hbtable.model.tablet import TabletRecord
 from hbtable.switches import switches
 from hbtable.tablet.compactions.freeing import free_unread
@@ -288,15 +289,17 @@ class Compactor:
         if set_back is not None:
             spec = replace(spec, set_back=set_back, earliest_put=0)
         output = self._write_anew(stack, inputs, spec)
+        named = output
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
-            _check_as_read(record, inputs)
+            nonlocal named
+            named = _without(output, _deleted_since(record, inputs, has_their_times=set_back is None))
             kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
-            return with_files(record, stack.key, kept if output is None else (*kept, output.ref))
+            return with_files(record, stack.key, kept if named is None else (*kept, named.ref))
 
         self._name_compacted(
-            edit, lambda: state.install(state.version.compacted(stack.key, inputs, output)), inputs, [output]
+            edit, lambda: state.install(state.version.compacted(stack.key, inputs, named)), inputs, [output]
         )
 
     @switches
@@ -332,6 +335,7 @@ class Compactor:
         inputs = tuple(file for stack in version.stacks for file in stack.files)
         clock_millis = max((file.reader.properties.identity.clock_millis for file in inputs), default=0)
         outputs: dict[str, LoadedFile | None] = {}
+        named: dict[str, LoadedFile | None] = {}
         for stack in version.stacks[: len(version.layout.keys)]:
             spec = output_spec(state, stack, inputs, True, clock_millis, last_complete(inputs))
             spec = replace(spec, families=stack.families)
@@ -339,17 +343,18 @@ class Compactor:
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
-            _check_as_read(record, inputs)
-            for key in sorted({key for key, _ in record.files} | set(outputs)):
+            deleted = _deleted_since(record, inputs)
+            named.update({key: _without(output, deleted) for key, output in outputs.items()})
+            for key in sorted({key for key, _ in record.files} | set(named)):
                 kept = tuple(ref for ref in record.files_of(key) if ref.path not in paths)
-                output = outputs.get(key)
+                output = named.get(key)
                 record = with_files(record, key, kept if output is None else (*kept, output.ref))
             return record
 
         def swap() -> None:
             changed = state.version
             for stack in version.stacks:
-                changed = changed.compacted(stack.key, inputs, outputs.get(stack.key))
+                changed = changed.compacted(stack.key, inputs, named.get(stack.key))
             state.install(changed)
 
         self._name_compacted(edit, swap, inputs, list(outputs.values()))
@@ -362,10 +367,25 @@ class Compactor:
         return self._writer.write(Sources(files=inputs), spec, in_memory, self._check_cancelled)
 
 
-def _check_as_read(record: TabletRecord, inputs: tuple[LoadedFile, ...]) -> None:
-    """CompactionCancelled when rows of the inputs were deleted as a range since they were read: the output has them."""
+def _deleted_since(
+    record: TabletRecord, inputs: tuple[LoadedFile, ...], has_their_times: bool = True
+) -> tuple[RangeDelete, ...]:
+    """The ranges of rows that were deleted since the inputs were read: the output has these rows. Each was deleted of
+    all inputs that have any of it. CompactionCancelled when an input went as a whole, so that its range is not known,
+    when they are too many, or when the output has not the times of its inputs, by which a range is deleted."""
     refs = {ref.path: ref for _, refs in record.files for ref in refs}
-    if any(refs.get(file.ref.path) != file.ref for file in inputs):
-        raise CompactionCancelled(
-            f"the compaction of tablet {record.tablet_id} was cancelled: a range of its rows was deleted meanwhile"
-        )
+    deleted: tuple[RangeDelete, ...] = ()
+    for file in inputs:
+        ref = refs.get(file.ref.path)
+        if ref is not None and ref.deleted != file.ref.deleted:
+            deleted = with_ranges(deleted, ranges_since(file.ref.deleted, ref.deleted))
+        if ref is None or are_too_many(deleted) or (deleted and not has_their_times):
+            raise CompactionCancelled(
+                f"the compaction of tablet {record.tablet_id} was cancelled: a range of its rows was deleted meanwhile"
+            )
+    return deleted
+
+
+def _without(output: LoadedFile | None, deleted: tuple[RangeDelete, ...]) -> LoadedFile | None:
+    """As if they were deleted of the output, once it was there."""
+    return output if output is None or not deleted else LoadedFile(replace(output.ref, deleted=deleted), output.reader)

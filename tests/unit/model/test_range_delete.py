@@ -11,7 +11,9 @@ from hbtable.model.range_delete import (
     RangeDelete,
     are_too_many,
     call_for_compaction,
+    ranges_since,
     with_range,
+    with_ranges,
 )
 from hbtable.model.ranges import RowRange
 
@@ -37,6 +39,17 @@ def test_they_cover_what_each_of_them_does_and_are_apart(added: list[RangeDelete
         assert before.stop <= after.start
         assert before.stop < after.start or before.timestamp != after.timestamp
     assert found == tuple(sorted(found))
+
+
+@given(st.lists(RANGES, max_size=5), st.lists(RANGES, max_size=5))
+def test_what_came_since_covers_where_more_is_deleted_now(before: list[RangeDelete], added: list[RangeDelete]) -> None:
+    old = with_ranges((), before)
+    new = with_ranges(old, added)
+    since = ranges_since(old, new)
+    for row in (b"", b"A", b"a", b"a0", b"b", b"b\x00", b"bb", b"c", b"cc", b"d", b"dd"):
+        now = timestamp_at(list(new), row)
+        assert timestamp_at(list(since), row) == (now if now > timestamp_at(list(old), row) else -1)
+    assert with_ranges(old, since) == new
 
 
 def test_neighbours_of_one_time_are_one() -> None:

@@ -1,6 +1,7 @@
 """Ranges of a tablet's rows that are deleted with one change of its record."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,10 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, SSTableRef, TabletRecord
+from hbtable.tablet.compactions.writing import CompactionWriter
+from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
+from hbtable.tablet.version import LoadedFile
 from tests.harness.tablet_bench import SCHEMA, Bench, OneRecord, delete, everything, put, values
 
 ALL = RowRange()
@@ -114,6 +118,45 @@ def test_cells_and_markers_later_than_the_delete_stay(bench: Bench) -> None:
             tablet.flush()
             assert len(named(tablet)) > 1
             tablet.compact(False)
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("major", [False, True])
+def test_a_range_is_deleted_of_what_a_compaction_under_way_writes_too(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, major: bool
+) -> None:
+    """And no other one: an older range of one input does not hold for what was written after it, with an older time.
+    Or who deletes again and again keeps a compaction from its end for ever, and the room of what is gone."""
+    write = CompactionWriter.write
+    middle: list[RowRange] = []
+
+    def main() -> None:
+        bench.options = TabletOptions(merge_files=2)
+        tablet = bench.open()
+
+        def overtaken(*arguments: Any) -> LoadedFile | None:
+            written = write(*arguments)
+            if arguments[1].files and middle:
+                tablet.delete_range(middle.pop(), SERVER_TIME)
+            return written
+
+        monkeypatch.setattr(CompactionWriter, "write", overtaken)
+        tablet.mutate([put(bytes((row,)), b"f:q", b"v", 50) for row in b"abcdefgh"])
+        tablet.delete_range(RowRange(b"b", b"d"), 60)
+        tablet.mutate([put(b"c", b"f:q", b"again", 40), put(b"h", b"f:q", b"w", 70)])
+        tablet.flush()
+        middle.append(RowRange(b"e", b"g"))
+        tablet.compact(major)
+        assert not middle
+        ((start, stop, _),) = [one for ref in named(tablet) for one in ref.deleted]
+        assert (len(named(tablet)), start, stop) == (1, b"e", b"g")
+        for _ in range(2):
+            assert rows(tablet) == b"acdgh"
+            bench.crash()
+            tablet = bench.open()
+        tablet.compact(True)
+        assert (rows(tablet), [ref.deleted for ref in named(tablet)]) == (b"acdgh", [()])
 
     bench.run(main)
 
