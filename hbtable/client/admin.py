@@ -20,8 +20,10 @@ from hbtable.errors import (
     OutOfSpace,
     StaleLocation,
     TableNotEnabled,
+    TableNotFound,
     Unavailable,
 )
+from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.retry_policy import RetryCounter
@@ -137,23 +139,27 @@ class Admin(MasterService):
 
     @switches
     def record(self, name: bytes) -> TableRecord:
-        """The table's record, as METADATA has it now. TableNotFound."""
-        return self._table(name).record()
+        """The table's record, as METADATA has it now. TableNotFound; InvalidRequest for METADATA, which has none."""
+        table = self._table(name)
+        try:
+            return table.record()
+        except TableNotFound:
+            raise layout.no_table(table.name) from None
 
     @switches
     def described(self, name: bytes) -> TableRecord:
-        """As record(): nothing is hidden here."""
-        return self.record(name)
+        """As record() of a Table: nothing is hidden here."""
+        return self._table(name).record()
 
     @switches
     def is_enabled(self, name: bytes) -> bool:
         """TableNotFound."""
-        return self.record(name).state is TableState.ENABLED
+        return self._table(name).record().state is TableState.ENABLED
 
     @switches
     def schema(self, name: bytes) -> TableSchema:
         """TableNotFound."""
-        return self.record(name).schema
+        return self._table(name).record().schema
 
     def namespaces(self) -> list[bytes]:
         """Ascending, `default` and `hbase` included."""
@@ -280,7 +286,7 @@ class Admin(MasterService):
         self, name: bytes, call: Callable[[TabletAdmin, TabletRecord], None], rows: RowRange | None = None
     ) -> bool:
         """`call` on each tablet that has some of `rows`, a few at once. False: the table is disabled."""
-        record = self._table(name).record()
+        record = self.record(name)
         if record.state in _UNLOADED:
             return False
         wanted = rows or RowRange()

@@ -14,6 +14,8 @@ METADATA is table 0: rows of its own tablets sort before all others and fill the
 
 from typing import Final
 
+from hbtable.errors import InvalidRequest, TableNotFound
+from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange, prefix_stop
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import FIRST_METADATA_TABLET_ID, METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
@@ -41,6 +43,18 @@ SCHEMA: Final = TableSchema(
 )
 """METADATA's own schema: one version of each record, its blocks first in the cache (paper, section 6). Small blocks: a
 damaged one hides some fifty tablets, where one of 64 KB would hide a small cluster."""
+
+
+_NO_TABLE_OF_ITS_OWN: Final = (
+    "hbase:meta is a view of METADATA, and is only read: tables are changed by create, alter, enable, disable and "
+    "drop, their tablets by move, split and merge_region, and why 'hbase:meta', ROW says where METADATA's own tablets "
+    "are"
+)
+
+
+def no_table(name: bytes) -> InvalidRequest | TableNotFound:
+    """The refusal to a call on a table that METADATA has no row of. It has none of itself, and yet is there."""
+    return InvalidRequest(_NO_TABLE_OF_ITS_OWN) if name == SCHEMA.name else TableNotFound(shown(name))
 
 
 def tablet_key(table_id: int, end_row: bytes) -> bytes:

@@ -268,6 +268,11 @@ def _check_space(space: SpaceLimit) -> None:
     subject.checked()
     if not any(subject):
         raise InvalidRequest("a limit of space is on a table or on a namespace: name one")
+    if space.namespace == names.SYSTEM_NAMESPACE or names.is_system(subject.checked().table):
+        raise InvalidRequest(
+            "tables of the namespace hbase are not measured, so that a limit of space would limit nothing: set one on "
+            "another table or namespace"
+        )
     whole_number("the limit of a quota", space.limit, 1, LARGEST_LIMIT)
 
 

@@ -274,8 +274,28 @@ def test_no_table_takes_the_place_of_hbase_meta(databases: Databases, way: str) 
     database = databases.of[way]
     with pytest.raises(hbtable.TableExists, match="table hbase:meta exists already"):
         database.create_table("hbase:meta", ["f"])
-    with pytest.raises(hbtable.TableNotFound):
-        database.delete_table("hbase:meta")
+
+
+CHANGES_OF_TABLES = (
+    *("delete_table", "enable_table", "disable_table", "truncate_table"),
+    *("compact_table", "flush_table", "split_table"),
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "method"),
+    [
+        *(("open", method) for method in CHANGES_OF_TABLES),
+        # These two look at the table before: of open(), where no hbase:meta can be read, there is no such table.
+        *(("connect", method) for method in (*CHANGES_OF_TABLES, "alter_table", "merge_table")),
+    ],
+)
+def test_nothing_is_done_to_hbase_meta_and_nobody_says_that_it_is_not_there(
+    databases: Databases, way: str, method: str
+) -> None:
+    given = {"add": ["f"]} if method == "alter_table" else {}
+    with pytest.raises(hbtable.InvalidRequest, match="hbase:meta is a view of METADATA"):
+        getattr(databases.of[way], method)("hbase:meta", **given)
 
 
 @settings(SETTINGS, max_examples=25, derandomize=True)

@@ -37,7 +37,6 @@ from hbtable.errors import (
     TableExists,
     TableNotDisabled,
     TableNotEnabled,
-    TableNotFound,
     Unavailable,
 )
 from hbtable.lockservice.interface import Session
@@ -268,7 +267,7 @@ class TableOperations:
     def _existing(self, name: bytes) -> TableRecord:
         record = self._catalog.read_table(name)
         if record is None:
-            raise TableNotFound(shown(name))
+            raise layout.no_table(name)
         return record
 
     @switches

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import final
 
-from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
+from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, Unavailable
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tablets.assignment import describe, least_loaded
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import ASKED_SECONDS
+from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
@@ -106,7 +107,7 @@ def enabled(catalog: Catalog, name: bytes) -> TableRecord:
     """TableNotFound, TableNotEnabled."""
     table = catalog.read_table(name)
     if table is None:
-        raise TableNotFound(shown(name))
+        raise layout.no_table(name)
     if table.state is not TableState.ENABLED:
         raise TableNotEnabled(f"{shown(name)} is disabled.")
     return table

@@ -104,6 +104,14 @@ def space(namespace: bytes, table: bytes, limit: int, policy: SpacePolicy = Spac
     return SpaceLimit(namespace, table, limit, policy)
 
 
+@pytest.mark.parametrize("one", [(b"hbase", b""), (b"", b"hbase:meta"), (b"", b"hbase:x")])
+def test_what_is_not_measured_takes_no_limit_of_space(one: tuple[bytes, bytes]) -> None:
+    with pytest.raises(InvalidRequest, match="would limit nothing"):
+        NO_QUOTAS.with_space_limit(space(*one, 100))
+    set_before = Quotas(space=[space(*one, 100)])
+    assert set_before.without_space_limit(*one) == NO_QUOTAS
+
+
 def test_a_tables_own_limit_of_space_takes_the_place_of_its_namespaces() -> None:
     quotas = NO_QUOTAS.with_space_limit(space(b"n", b"", 100)).with_space_limit(space(b"", b"n:t", 500))
     measured = quotas.measured({b"n:t": 400, b"n:u": 1, b"v": 900}, ())
