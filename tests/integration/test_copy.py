@@ -2,10 +2,16 @@
 is equal.
 """
 
+import fcntl
 import json
+import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +80,70 @@ def test_the_schema_comes_along(servers: list[ServerProcess], tmp_path: Path, se
         assert two.table(name).schema() == one.table(name).schema()
         rows = [(region["start_key"], region["end_key"]) for region in one.table(name).regions()]
         assert [(region["start_key"], region["end_key"]) for region in two.table(name).regions()] == rows
+
+
+PROPERTIES = {"hbase.namespace.quota.maxtables": "20", "owner": "ü"}
+
+
+@pytest.mark.parametrize("services", [("thrift", "thrift"), ("thrift2", "thrift"), ("thrift", "thrift2")])
+def test_a_namespace_comes_along_with_its_properties(
+    servers: list[ServerProcess], tmp_path: Path, services: tuple[str, str]
+) -> None:
+    namespace = "with_" + "_".join(services)
+    with connected(servers[0]) as one, connected(servers[1]) as two:
+        one.create_namespace(namespace, PROPERTIES)
+        one.create_table(f"{namespace}:t", ["f"])
+        wanted = ("--tables", f"{namespace}:t")
+        done = copied(servers, tmp_path / "state", *wanted, services=services)
+        assert done.returncode == 0, done.stderr
+        assert f"made namespace {namespace} with hbase.namespace.quota.maxtables => 20, owner => ü" in done.stderr
+        assert two.namespace(namespace) == PROPERTIES
+
+        two.alter_namespace(namespace, {"owner": "u"})
+        done = copied(servers, tmp_path / "state", *wanted, services=services)
+        assert done.returncode == 0, done.stderr
+        assert f"namespace {namespace} of the target has owner => u and keeps that" in done.stderr
+        assert two.namespace(namespace) == {"owner": "u"}
+
+
+def test_thrift1_says_that_it_tells_no_properties_of_a_namespace(servers: list[ServerProcess], tmp_path: Path) -> None:
+    with connected(servers[0]) as one, connected(servers[1]) as two:
+        one.create_namespace("untold", PROPERTIES)
+        one.create_table("untold:t", ["f"])
+        done = copied(servers, tmp_path / "state", "--tables", "untold:t", services=("thrift1", "thrift"))
+        assert done.returncode == 0, done.stderr
+        assert "what the source does not tell, alter in untold:t: " in done.stderr
+        assert "properties of its namespace" in done.stderr
+        assert two.namespace("untold") == {}
+
+
+def test_on_a_terminal_it_says_how_far_it_came(servers: list[ServerProcess], tmp_path: Path) -> None:
+    filled(servers[0], "watched")
+    shown = {}
+    for more in ((), ("--quiet",)):
+        parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        command = words(servers, tmp_path / "state", "--tables", "watched", *more)
+        with subprocess.Popen(command, stderr=child) as running:
+            os.close(child)
+            shown[more] = b"".join(_told(parent)).decode()
+            assert running.wait(60) == 0, shown[more]
+        os.close(parent)
+    assert re.search(
+        r"\rcopying: [\d,]+ rows, [\d.]+ \w+, \d of 3 regions, [\d,]+ rows/s, [\d.]+ \w+/s\x1b\[K", shown[()]
+    )
+    assert "\rcomparing: " in shown[()]
+    assert "\r\x1b[Kcopied 901 rows" in shown[()] or "\r\x1b[Kwatched" in shown[()]
+    assert "\x1b" not in shown["--quiet",]
+    assert "copied 901 rows" in shown["--quiet",]
+
+
+def _told(terminal: int) -> Iterator[bytes]:
+    while True:
+        try:
+            yield os.read(terminal, 65536)
+        except OSError:  # the process has ended
+            return
 
 
 def test_broken_off_it_goes_on(servers: list[ServerProcess], tmp_path: Path) -> None:

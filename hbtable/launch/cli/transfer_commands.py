@@ -126,6 +126,7 @@ class Seconds(click.FloatRange):
     show_default=True,
     help="Keeps how far it came, while it runs.",
 )
+@click.option("--quiet", is_flag=True, help="Without the line on a terminal that says how far it came.")
 @_ANEW
 def copy(
     source: str,
@@ -138,6 +139,7 @@ def copy(
     delete: bool,
     allow_fewer: bool,
     state: Path,
+    quiet: bool,
     anew: bool,
 ) -> None:
     """Copies tables from one server to another: schema, and all versions with their times. Either may be a real HBase.
@@ -157,7 +159,7 @@ def copy(
     end = threading.Event()
     if follow:
         _end_at_a_signal(end)
-    around = Surroundings(perf_counter, lambda: time_ns() // 1_000_000, end.wait, _tell)
+    around = Surroundings(perf_counter, lambda: time_ns() // 1_000_000, end.wait, _tell, quiet)
 
     def work() -> str:
         ends = parse_peer(source), parse_peer(target)

@@ -17,6 +17,7 @@ from hbtable.model.cell import Row
 from hbtable.model.schema import TableSchema
 from hbtable.shell.copying.comparing import PartComparison, compare
 from hbtable.shell.copying.copy_parts import CopyPart, left_of
+from hbtable.shell.copying.copy_progress import CopyProgress
 from hbtable.shell.copying.page_size import batches
 from hbtable.shell.copying.peers import CopyPeer, PeerAddress, connect_peer
 from hbtable.shell.copying.same_server import refuse_itself
@@ -24,6 +25,7 @@ from hbtable.shell.copying.target_tables import prepared
 from hbtable.shell.errors import ArgumentError, Cancelled, CannotConnect, ShellError
 from hbtable.shell.transfer.origin import ANEW
 from hbtable.shell.transfer.progress import Progress
+from hbtable.shell.transfer.terminal_line import TerminalLine
 from hbtable.shell.transfer.transfer_workers import outcomes
 
 T = TypeVar("T")
@@ -73,15 +75,17 @@ class Surroundings:
     wall_millis: Callable[[], int]
     wait: Callable[[float], bool]
     say: Say
+    quiet: bool = False
+    """No line on the terminal that says how far it came."""
 
 
 @final
 class _Workers:
     """Threads, each with a connection to either side."""
 
-    def __init__(self, options: CopyOptions, around: Surroundings) -> None:
+    def __init__(self, options: CopyOptions, say: Say) -> None:
         self._options = options
-        self._around = around
+        self._say = say
         self._pairs: list[tuple[CopyPeer, CopyPeer]] = []
         self._free: SimpleQueue[tuple[CopyPeer, CopyPeer]] = SimpleQueue()
         self._closing = threading.Event()
@@ -123,7 +127,7 @@ class _Workers:
                 except CannotConnect as error:
                     if tries == len(_PAUSES):
                         raise
-                    self._around.say(f"{name}: {error}; trying again")
+                    self._say(f"{name}: {error}; trying again")
                     self._closing.wait(_PAUSES[tries])
             raise AssertionError("it counts without end")
         finally:
@@ -142,9 +146,11 @@ class _Workers:
 class _Copy:
     """One copy under way."""
 
-    def __init__(self, options: CopyOptions, around: Surroundings, workers: _Workers) -> None:
+    def __init__(self, options: CopyOptions, around: Surroundings, shown: CopyProgress, workers: _Workers) -> None:
         self._options = options
         self._around = around
+        self._shown = shown
+        self._say = shown.say
         self._workers = workers
         self._progress = Progress(options.state, around.clock, kind="a copy", begins=_STATE)
         self._schemas: dict[bytes, TableSchema] = {}
@@ -158,12 +164,19 @@ class _Copy:
         if self._options.anew:
             self._progress.forget()
         self._begin(source, target)
-        self._workers.run([part for part in self._parts if not part.done], self._copy_part)
+        left = [part for part in self._parts if not part.done]
+        self._shown.begin(
+            "copying", len(self._parts), len(self._parts) - len(left), sum(one.rows for one in self._parts)
+        )
+        self._workers.run(left, self._copy_part)
         if self._options.follow:
             self._follow()
-        self._workers.run(self._workers.ask(self._whole_tables), self._compare_part)
+        wholes = self._workers.ask(self._whole_tables)
+        self._shown.begin("comparing", len(wholes))
+        self._workers.run(wholes, self._compare_part)
+        self._shown.clear()
         if self._options.tables is None:
-            self._around.say("tables of the namespace hbase are not copied, unless --tables names them")
+            self._say("tables of the namespace hbase are not copied, unless --tables names them")
         rows = sum(part.rows for part in self._parts)
         if self._differs:
             self._save()
@@ -175,7 +188,7 @@ class _Copy:
         began_millis, parts = left_of(self._progress.path, left) if left else (self._around.wall_millis(), [])
         refuse_itself(source, target, (self._options.source, self._options.target))
         names = source.tables() if self._options.tables is None else self._options.tables
-        self._schemas = prepared(names, source, target, self._options.allow_fewer, self._around.say)
+        self._schemas = prepared(names, source, target, self._options.allow_fewer, self._say)
         self._began_millis = began_millis
         self._parts = [part for part in parts if part.table in self._schemas]
         known = {part.table for part in self._parts}
@@ -200,13 +213,16 @@ class _Copy:
             self._workers.go_on()
             for rows in batches(page):
                 target.write(part.table, rows)
+            new_rows = len({row for row, _ in page} - {part.row})
             with self._saving:
-                part.rows += len({row for row, _ in page} - {part.row})
+                part.rows += new_rows
                 part.cells += sum(len(cells) for _, cells in page)
                 part.row = page[-1][0]
             self._save()
+            self._shown.came(page, new_rows)
         part.done = True
         self._save()
+        self._shown.ended()
 
     def _save(self) -> None:
         with self._saving:
@@ -219,14 +235,13 @@ class _Copy:
                     "parts": [part.saved() for part in self._parts],
                 }
             )
-            self._progress.show(sum(part.rows for part in self._parts), 0)
 
     # ---------------------------------------------------------------- following
 
     def _follow(self) -> None:
         """Round after round, each with what is newer than the beginning of the one before; the last one begins when the
         end is asked for."""
-        self._around.say(_NO_DELETES + ("" if self._options.delete else _HOW_TO_DELETE))
+        self._say(_NO_DELETES + ("" if self._options.delete else _HOW_TO_DELETE))
         last = False
         while True:
             since = self._began_millis - round(self._options.overlap_seconds * 1000)
@@ -235,7 +250,7 @@ class _Copy:
             self._began_millis = begin
             self._save()
             seconds = (self._around.wall_millis() - begin) / 1000
-            self._around.say(f"followed: {cells:,} cells newer than {since} in {seconds:.1f} s")
+            self._say(f"followed: {cells:,} cells newer than {since} in {seconds:.1f} s")
             if last:
                 return
             last = self._around.wait(self._options.every_seconds)
@@ -249,8 +264,12 @@ class _Copy:
                 for rows in batches(page):
                     writer.write(part.table, rows)
                 found.put(sum(len(cells) for _, cells in page))
+                self._shown.came(page, len(page))
+            self._shown.ended()
 
-        self._workers.run(self._workers.ask(self._whole_tables), job)
+        wholes = self._workers.ask(self._whole_tables)
+        self._shown.begin("following", len(wholes))
+        self._workers.run(wholes, job)
         return sum(_drained(found))
 
     def _whole_tables(self, source: CopyPeer) -> list[CopyPart]:
@@ -261,6 +280,7 @@ class _Copy:
 
     def _compare_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
         first = last = self._compared(part, source, target, mend=True)
+        self._shown.ended()
         surplus = 0
         for _ in range(_LOOKS):
             if last.source == last.target:
@@ -280,15 +300,15 @@ class _Copy:
             if number
         )
         if last.source == last.target:
-            self._around.say(f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}, alike{notes}")
+            self._say(f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}, alike{notes}")
             return
         self._differs = True
-        self._around.say(
+        self._say(
             f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}; the target has {last.target.cells:,}, "
             f"digest {last.target}; missing: {last.missing:,}, only there: {last.surplus:,}{notes}"
         )
         if first.missing and last.missing:
-            self._around.say(self._hidden(part))
+            self._say(self._hidden(part))
 
     def _hidden(self, part: CopyPart) -> str:
         """The reason for cells that are missing after they were written."""
@@ -325,11 +345,16 @@ class _Copy:
 
             return take
 
-        ours = source.pages(schema, part.start, part.stop, 0)
+        ours = self._counted(source.pages(schema, part.start, part.stop, 0))
         theirs = target.pages(schema, part.start, part.stop, 0)
         compare(ours, theirs, found, gather(missing), gather(surplus))
         flush(1)
         return found
+
+    def _counted(self, pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
+        for page in pages:
+            self._shown.came(page, len(page))
+            yield page
 
 
 def _drained(queue: "SimpleQueue[int]") -> Iterator[int]:
@@ -340,8 +365,10 @@ def _drained(queue: "SimpleQueue[int]") -> Iterator[int]:
 def run_copy(options: CopyOptions, around: Surroundings) -> str:
     """The closing message. Started again after a break it goes on with the parts as they are. ShellError, also when the
     sides differ in the end."""
-    workers = _Workers(options, around)
+    shown = CopyProgress(around.clock, TerminalLine(around.clock, around.quiet), around.say)
+    workers = _Workers(options, shown.say)
     try:
-        return _Copy(options, around, workers).run()
+        return _Copy(options, around, shown, workers).run()
     finally:
         workers.close()
+        shown.clear()

@@ -1,6 +1,6 @@
 """An hbtable server, by its own service: schemas whole, all versions in each page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
 from hbtable.client.whole_rows import HIDDEN
@@ -13,7 +13,7 @@ from hbtable.model.read import ALL_VERSIONS
 from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import namespace_of, split_column
+from hbtable.shell.copying.columns import split_column
 from hbtable.shell.errors import ServerError
 
 _ACCESS_DENIED: Final = "org.apache.hadoop.hbase.security.AccessDeniedException"
@@ -48,10 +48,17 @@ class HbtablePeer:
             raise ServerError(_ACCESS_DENIED, f"{HIDDEN.format(shown(table))}, and a copy asks for them")
         return table_schema(found.name, found)
 
+    def namespace(self, name: bytes) -> dict[str, str] | None:
+        if name not in self._server.admin("adminNamespaces"):
+            return None
+        found: dict[str, str] = self._server.admin("adminNamespace", name)
+        return found
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> bool:
+        self._server.admin("adminCreateNamespace", name, properties)
+        return True
+
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
-        namespace = namespace_of(schema.name)
-        if namespace and namespace not in self._server.admin("adminNamespaces"):
-            self._server.admin("adminCreateNamespace", namespace, {})
         families = [family_struct(schema.families[name]) for name in sorted(schema.families)]
         made = AdminTable(schema.name, 1, "", schema.split_bytes, families, dict(schema.attributes))
         self._server.admin("adminCreateTable", made, list(split_rows))

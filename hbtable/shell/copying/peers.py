@@ -1,6 +1,6 @@
 """A server that tables are copied from or to, whatever it speaks: hbtable's own service, HBase's Thrift2 or Thrift1."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from hbtable.model.cell import Row
@@ -28,8 +28,14 @@ class CopyPeer(Protocol):
     def schema(self, table: bytes) -> TableSchema | None:
         """The table's schema, as far as this kind of server tells it. None: there is no such table."""
 
+    def namespace(self, name: bytes) -> dict[str, str] | None:
+        """Its properties. None: there is no such namespace, or this kind of server tells of none."""
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> bool:
+        """False: this kind of server makes none."""
+
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
-        """Creates the table, with its namespace where that is missing."""
+        """Creates the table, whose namespace is there."""
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
         """First row, and the row behind the last one, of each; ascending."""

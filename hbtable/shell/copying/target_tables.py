@@ -2,11 +2,12 @@
 written nothing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hbtable.model.schema import FOREVER_SECONDS, FamilySchema, TableSchema
+from hbtable.shell.copying.columns import namespace_of
 from hbtable.shell.copying.peers import CopyPeer
-from hbtable.shell.errors import ArgumentError
+from hbtable.shell.errors import ArgumentError, ServerError
 
 Say = Callable[[str], None]
 
@@ -40,9 +41,41 @@ def prepared(
             say(f"not compared with the target's table {_shown(name)}, which was there: {untold}")
     if wrong:
         raise ArgumentError("; ".join(wrong))
+    for namespace in sorted(set(map(namespace_of, schemas)) - {b""}):
+        _prepare_namespace(namespace, source, target, say)
     for schema in absent:
         _make(schema, source, target, say)
     return schemas
+
+
+def _prepare_namespace(namespace: bytes, source: CopyPeer, target: CopyPeer, say: Say) -> None:
+    """It is at the target afterwards. One that was there keeps its properties, and a difference is said."""
+    shown = _shown(namespace)
+    wanted = _properties(namespace, source, "source", say)
+    there = _properties(namespace, target, "target", say)
+    if there is None:
+        if target.create_namespace(namespace, wanted or {}) and wanted:
+            say(f"made namespace {shown} with {_pairs(wanted)}")
+    elif wanted is not None and wanted != there:
+        say(f"namespace {shown} of the target has {_pairs(there)} and keeps that; the source's has {_pairs(wanted)}")
+
+
+def _properties(namespace: bytes, peer: CopyPeer, side: str, say: Say) -> dict[str, str] | None:
+    """None: there is no such namespace, or its properties are not told."""
+    try:
+        return peer.namespace(namespace)
+    except ServerError as error:
+        if not error.java_class.endswith("AccessDeniedException"):
+            raise
+        say(
+            f"the properties of namespace {_shown(namespace)} are not compared: the {side} shows them to those who "
+            "administer it"
+        )
+        return {} if side == "target" else None
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} => {properties[name]}" for name in sorted(properties)) or "no properties"
 
 
 def _make(schema: TableSchema, source: CopyPeer, target: CopyPeer, say: Say) -> None:

@@ -2,7 +2,7 @@
 it, and a write has one time for all of its rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any, Final, final
 
@@ -21,7 +21,10 @@ _PIECE_CELLS: Final = 10_000
 class Thrift1Peer:
     """A peers.CopyPeer. A row of families that keep several versions has to fit into an answer."""
 
-    untold = "MIN_VERSIONS, BLOCKSIZE, KEEP_DELETED_CELLS, attributes of the table and of families"
+    untold = (
+        "MIN_VERSIONS, BLOCKSIZE, KEEP_DELETED_CELLS, attributes of the table and of families, properties of its "
+        "namespace"
+    )
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection
@@ -45,6 +48,13 @@ class Thrift1Peer:
             raise
         families = [_family(one) for one in found.values()]
         return TableSchema(table, {family.name: family for family in families})
+
+    def namespace(self, name: bytes) -> None:
+        """There is no call for it."""
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> bool:
+        """Nor for this: the table's creation says that its namespace is missing."""
+        return False
 
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
         """Creates the table in one region: this service has no call for several, nor for a namespace."""

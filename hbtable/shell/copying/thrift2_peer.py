@@ -1,6 +1,6 @@
 """A server of HBase's Thrift2: schemas with all that it tells, all versions in a scan, puts with their times."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
@@ -62,11 +62,20 @@ class Thrift2Peer:
         attributes = tuple(one for one in found.attributes if one[0] not in _SAID_TWICE)
         return replace(found, families=families, attributes=attributes)
 
+    def namespace(self, name: bytes) -> dict[str, str] | None:
+        if name.decode() not in self._server.thrift2("listNamespaces"):
+            return None
+        found = self._server.thrift2("getNamespaceDescriptor", name.decode())
+        return dict(found.configuration or {})
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> bool:
+        made = self._server.thrift2_struct(
+            "TNamespaceDescriptor", name=name.decode(), configuration=dict(properties) or None
+        )
+        self._server.thrift2("createNamespace", made)
+        return True
+
     def create(self, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
-        namespace = namespace_of(schema.name).decode()
-        if namespace and namespace not in self._server.thrift2("listNamespaces"):
-            made = self._server.thrift2_struct("TNamespaceDescriptor", name=namespace)
-            self._server.thrift2("createNamespace", made)
         self._server.thrift2("createTable", self._struct(_said_once(described(schema))), list(split_rows) or None)
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:

@@ -7,13 +7,13 @@ file. So a restart may repeat a batch, which changes nothing, and never leaves o
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
 
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.origin import ANEW
+from hbtable.shell.transfer.terminal_line import TerminalLine
 
 _FORMAT: Final = 2
 """1, which named no format, did not keep what it belongs to."""
@@ -37,7 +37,8 @@ class Progress:
         self._path = path
         self._clock = clock
         self._started = clock()
-        self._shown = 0.0
+        self._line = TerminalLine(clock)
+        self._first_rows = -1
         self._total = total_bytes
         self._kind = kind
         self._begins = begins
@@ -93,25 +94,23 @@ class Progress:
             )
 
     def show(self, rows: int, done_bytes: int) -> None:
-        now = self._clock()
         if self._first_bytes < 0:
-            self._first_bytes = done_bytes
-        if not sys.stderr.isatty() or now - self._shown < 0.2:
-            return
-        self._shown = now
-        rate = rows / max(now - self._started, 0.001)
-        line = f"{rows:,} rows, {rate:,.0f}/s"
-        if self._total:
-            speed = (done_bytes - self._first_bytes) / max(now - self._started, 0.001)
-            left = (self._total - done_bytes) / speed if speed else 0.0
-            filled = int(20 * done_bytes / self._total)
-            line = f"[{'#' * filled}{'.' * (20 - filled)}] {line}, {left:.0f} s left"
-        sys.stderr.write(f"\r{line}\x1b[K")
+            self._first_bytes, self._first_rows = done_bytes, rows
+        self._line.show(lambda: self._shown(rows, done_bytes))
+
+    def _shown(self, rows: int, done_bytes: int) -> str:
+        seconds = max(self._clock() - self._started, 0.001)
+        line = f"{rows:,} rows, {(rows - self._first_rows) / seconds:,.0f}/s"
+        if not self._total:
+            return line
+        speed = (done_bytes - self._first_bytes) / seconds
+        left = (self._total - done_bytes) / speed if speed else 0.0
+        filled = int(20 * done_bytes / self._total)
+        return f"[{'#' * filled}{'.' * (20 - filled)}] {line}, {left:.0f} s left"
 
     def finish(self, rows: int, what: str) -> str:
         """Removes the file; the closing message."""
         self._path.unlink(missing_ok=True)
         seconds = max(self._clock() - self._started, 0.001)
-        if sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[K")
+        self._line.clear()
         return f"{what} {rows:,} rows in {seconds:.1f} s ({rows / seconds:,.0f} rows/s)"

@@ -1,5 +1,6 @@
 """Comparing both sides of a copy, and what their digests are of."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from hypothesis import given
 from hbtable.model.cell import Row
 from hbtable.shell.copying.comparing import PartComparison, compare, whole_rows
 from hbtable.shell.copying.copy_parts import CopyPart, left_of, restored
+from hbtable.shell.copying.copy_progress import CopyProgress
 from hbtable.shell.copying.digest import CellsDigest
 from hbtable.shell.copying.page_size import PageSize, batches, size_of
 from hbtable.shell.copying.peers import PeerAddress, parse_peer
 from hbtable.shell.errors import ArgumentError
+from hbtable.shell.transfer.terminal_line import TerminalLine
 
 CELLS = st.sets(
     st.tuples(
@@ -93,6 +96,37 @@ def test_each_part_of_a_cell_is_in_its_digest(other: Row) -> None:
     one.add([(b"row", [(b"f:a", 1, b"v")])])
     two.add([other])
     assert one != two
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_line_counts_regions_rows_and_bytes_and_what_is_said_stays() -> None:
+    now = [0.0]
+    terminal = _Terminal()
+    line = TerminalLine(lambda: now[0], stream=terminal)
+    shown = CopyProgress(lambda: now[0], line, lambda text: terminal.write(text + "\n") and None)
+    shown.begin("copying", regions=8, done=3, rows=1000)
+    now[0] = 2.0
+    shown.came([(b"row", [(b"f:a", 1, b"x" * 1954)])] * 2, 1)
+    assert terminal.getvalue() == "\rcopying: 1,001 rows, 3.9 KiB, 3 of 8 regions, 0 rows/s, 2.0 KiB/s"[:80] + "\x1b[K"
+    shown.ended()  # too soon after the last line
+    assert terminal.getvalue().count("\r") == 1
+    shown.say("made table t")
+    assert terminal.getvalue().endswith("\r\x1b[Kmade table t\n")
+    now[0] = 2.1
+    shown.ended()
+    assert "5 of 8 regions" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(("quiet", "stream"), [(True, _Terminal()), (False, io.StringIO())])
+def test_no_line_where_none_is_wanted_or_no_terminal_is(quiet: bool, stream: io.StringIO) -> None:
+    line = TerminalLine(lambda: 0.0, quiet, stream)
+    line.show(lambda: "never")
+    line.clear()
+    assert stream.getvalue() == ""
 
 
 def test_pages_grow_while_rows_are_small_and_shrink_when_they_are_not() -> None:
