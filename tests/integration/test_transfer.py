@@ -11,6 +11,7 @@ from pathlib import Path
 import happybase
 import pytest
 
+import hbtable as hbtable_library
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
@@ -167,3 +168,31 @@ def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: ServerProcess, 
     damaged.write_bytes(b"no parquet")
     done = subprocess.run(command(server, "import", "wide", str(damaged)), capture_output=True, text=True, check=False)
     assert (done.returncode, "is no Parquet file" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_an_empty_value_is_no_field_of_its_own_and_that_is_counted(
+    server: ServerProcess, tmp_path: Path, form: str, separator: str
+) -> None:
+    cells = [("a", "f:n", ""), ("a", "f:m", "1"), ("b", "f:n", ""), ("c", "f:n", "2"), ("d", "f:x", "")]
+    with hbtable_library.connect("127.0.0.1", server.port) as database:
+        table = database.create_table(f"empty-{form}", ["f"])
+        for row, column, value in cells:
+            table.put(row, {column: value})
+    file = tmp_path / f"of.{form}"
+    said = hbtable(server, "export", f"empty-{form}", "-o", str(file), "--columns", "f:n,f:m")
+    assert "exported 3 rows" in said
+    assert "; 2 cells of an empty value are empty fields" in said
+    fields = [line.split(separator) for line in file.read_text().splitlines()]
+    assert fields == [["HBASE_ROW_KEY", "f:n", "f:m"], ["a", "", "1"], ["b", "", ""], ["c", "2", ""]]
+    said = hbtable(server, "export", f"empty-{form}", "-o", str(tmp_path / "of.jsonl"))
+    assert said.startswith("exported 4 rows"), said
+    assert "empty" not in said
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_a_family_is_no_field(server: ServerProcess, tmp_path: Path, form: str) -> None:
+    asked = command(server, "export", "any", "-o", str(tmp_path / f"of.{form}"), "--columns", "f:a,f")
+    refused = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "f is a family: name its columns" in refused.stderr) == (1, True)
+    assert list(tmp_path.iterdir()) == []

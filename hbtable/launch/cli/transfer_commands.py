@@ -52,7 +52,7 @@ def import_(
     are still the same.
 
     Of CSV and TSV the first line names the fields. --columns names them for files without such a line; a first line of
-    the same names is no row.
+    the same names is no row. An empty field is no cell.
 
     --errors keeps the records that were skipped as they stand in FILE, to be put right and imported, and in a second
     file, whose name ends in .why, what is wrong with each."""
@@ -77,8 +77,10 @@ def import_(
 def export(
     url: str, form: str | None, columns: str, workers: int, anew: bool, overwrite: bool, file: Path, table: str
 ) -> None:
-    """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest. Broken off, the
-    same command goes on where it stopped, if TABLE is still the same."""
+    """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest of the columns
+    that --columns names. Broken off, the same command goes on where it stopped, if TABLE is still the same.
+
+    In CSV and TSV a cell of an empty value cannot be told from none: how many there were is said in the end."""
     from time import perf_counter
 
     from hbtable.shell.transfer.exporting import ExportOptions, run_export

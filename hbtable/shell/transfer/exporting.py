@@ -74,6 +74,7 @@ class _Export:
         path = part.path(self._options.path)
         if part.position is None:
             part.begin()
+        keeps_all = self._options.format in _LOSSLESS
         with path.open("r+b" if part.bytes else "wb") as file:
             file.truncate(part.bytes)
             file.seek(part.bytes)
@@ -82,9 +83,11 @@ class _Export:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())  # the progress file may not speak of bytes that a power loss takes back
+                empty = 0 if keeps_all else sum(not cell.value for row in page.rows for cell in row.cells or ())
                 with self._saving:  # another part's worker saves all parts: this one is before the page, or behind it
                     part.digest.update(text)
                     part.rows += len(page.rows)
+                    part.empty += empty
                     part.bytes, part.position = file.tell(), page.position
                 self._save()
 
@@ -138,6 +141,12 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     """The closing message. Started again after a break it goes on with the parts as they are."""
     if options.format not in _LOSSLESS and not options.columns:
         raise ArgumentError("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines and Parquet need none")
+    families = [name for name in options.columns if ":" not in name]
+    if options.format not in _LOSSLESS and families:
+        raise ArgumentError(
+            f"a field of CSV or TSV is a column, and {', '.join(families)} is a family: name its columns, as in "
+            f"{families[0]}:a, or export JSON lines or Parquet"
+        )
     progress = Progress(options.path.with_name(f"{options.path.name}.export"), clock)
     _refuse_to_overwrite(options, goes_on=progress.path.exists() and not options.anew)
     export = _Export(options, progress)
@@ -158,7 +167,16 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     export.join()
     closing = progress.finish(sum(part.rows for part in export.parts), "exported")
     parts.remove(options.path, export.parts)
-    return closing
+    return closing + _what_is_missing(sum(part.empty for part in export.parts))
+
+
+def _what_is_missing(empty: int) -> str:
+    if not empty:
+        return ""
+    return (
+        f"; {empty:,} cells of an empty value are empty fields, which an import takes for no cells: to keep them "
+        "export JSON lines or Parquet"
+    )
 
 
 def _refuse_to_overwrite(options: ExportOptions, goes_on: bool) -> None:

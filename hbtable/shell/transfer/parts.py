@@ -38,10 +38,13 @@ class ExportPart:
     done: bool = False
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     """Of those bytes."""
+    empty: int = 0
+    """Cells that CSV and TSV do not keep."""
 
     def begin(self) -> None:
         """Again."""
         self.rows, self.bytes, self.position, self.done, self.digest = 0, 0, None, False, hashlib.sha256()
+        self.empty = 0
 
     def take(self, path: Path, size: int | None = None) -> str:
         """The part is the first `size` bytes of `path`, or all of it; their digest."""
@@ -68,6 +71,7 @@ class ExportPart:
             "position": [_text(position.row), position.cells_done, _text(position.filter_state)] if position else None,
             "done": self.done,
             "digest": self.digest.hexdigest(),
+            "empty": self.empty,
         }
 
 
@@ -81,6 +85,7 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
         part = ExportPart(
             number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
         )
+        part.empty = one.get("empty", 0)  # earlier releases did not count them
         path = part.path(target)
         # One that is not done and has nowhere to go on from begins again. A run that was broken off in that may have
         # begun to write its file anew, which is then not what was saved.
