@@ -231,6 +231,43 @@ struct AdminArrowPage {
   4: i64 tablets = 0
 }
 
+/** A number to compute: "rows" and "cells" of a group, "count", "distinct", "sum", "min", "max" and "avg" of a column, or
+ * without a qualifier of a family. `readAs`, of the last four: int8 to int64, uint8 to uint64, float, double, or number, a
+ * decimal number as text. */
+struct AdminAggregate {
+  1: string kind,
+  2: binary family,
+  3: optional binary qualifier,
+  4: string readAs
+}
+
+/** Of rows that begin with the same rowBytes bytes, or are the same up to rowDelimiter; of the cells of each column; without
+ * any of these of all rows, whose group is empty. */
+struct AdminAggregation {
+  1: list<AdminAggregate> aggregates,
+  2: i64 rowBytes = 0,
+  3: binary rowDelimiter,
+  4: bool byColumn = 0
+}
+
+/** `states` is a JSON list with an element for each aggregate, to be merged with those of the group in other pages. rows,
+ * cells, count: a whole number, to be added. min, max: null, or a text: a whole number in decimal, or a float in
+ * hexadecimal. sum, avg: a list: how many values, the total as a hexadecimal whole number, and flags that are or-ed: 1 NaN,
+ * 2 infinity, 4 negative infinity, 8 a float; the total counts ones, or of float, double and number units of 2 ** -1074.
+ * distinct: a text: "f" and base64 of up to 512 hashes of 8 bytes, or "r" and base64 of 4096 registers of HyperLogLog. */
+struct AdminGroup {
+  1: binary key,
+  2: binary states
+}
+
+/** The groups of a page's rows, in no order. A page without any may have a position all the same. */
+struct AdminAggregatedPage {
+  1: list<AdminGroup> groups,
+  2: optional AdminPosition position,
+  3: i64 rowsScanned = 0,
+  4: i64 tablets = 0
+}
+
 /** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. A delete of the family
  * without a name is one of the whole row, for clients that may not see which families there are; older servers refuse
  * it. */
@@ -333,6 +370,10 @@ service HbtableAdmin {
    * without whole families, or of these, if it names none: the row, and the newest value of each, null where there is
    * none. Without: a record a cell: row, column, timestamp, value. Refused by a server that has no pyarrow. */
   AdminArrowPage adminScanArrow(1: binary table, 2: AdminScan scan, 3: list<AdminArrowColumn> columns)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  /** An aggregate of the rows that `scan` reads, whole ones; its maxRows is passed over. A page is of as many rows as the
+   * server can deal with in some seconds. */
+  AdminAggregatedPage adminAggregate(1: binary table, 2: AdminScan scan, 3: AdminAggregation aggregation)
     throws (1: IOError io, 2: IllegalArgument ia)
   /** All or nothing, in this order. ttlMillis 0: for ever. */
   void adminMutate(1: binary table, 2: binary row, 3: list<AdminOperation> operations, 4: i64 ttlMillis)

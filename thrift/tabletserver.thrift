@@ -111,6 +111,30 @@ struct ScanPosition {
   6: optional i64 versions = 0
 }
 
+/** A number to compute: "rows" and "cells" of a group, "count", "distinct", "sum", "min", "max" and "avg" of a column, or
+ * without a qualifier of a family. `readAs`: int8 to int64, uint8 to uint64, float, double, or number, as text. */
+struct Aggregate {
+  1: required string kind,
+  2: optional binary family = "",
+  3: optional binary qualifier,
+  4: required string readAs
+}
+
+/** Of rows that begin with the same rowBytes bytes, or up to the same rowDelimiter; of the cells of each column; of all. */
+struct Aggregation {
+  1: required list<Aggregate> aggregates,
+  2: optional i64 rowBytes = 0,
+  3: optional binary rowDelimiter = "",
+  4: optional bool byColumn = 0
+}
+
+/** `states` is JSON: a list with an element for each aggregate (hbtable/aggregates/states.py). */
+struct AggregatedGroup {
+  1: required binary key,
+  2: required binary states
+}
+
+/** With an aggregation the page has groups in the place of rows. Older servers pass over it, and send rows. */
 struct ScanRequest {
   1: optional binary start = "",
   2: optional binary stop = "",
@@ -119,7 +143,8 @@ struct ScanRequest {
   5: optional i64 cellsPerRow = 0,
   6: optional i64 maxRows = 1000,
   7: optional i64 maxBytes = 4194304,
-  8: optional ScanPosition position
+  8: optional ScanPosition position,
+  9: optional Aggregation aggregation
 }
 
 struct ScanPage {
@@ -128,7 +153,8 @@ struct ScanPage {
   3: optional bool filterFinished = 0,
   4: optional binary filterState = "",
   5: optional i64 rowsScanned = 0,
-  6: optional i64 tablets = 0
+  6: optional i64 tablets = 0,
+  7: optional list<AggregatedGroup> groups
 }
 
 struct AppendValue {

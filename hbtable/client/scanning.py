@@ -2,8 +2,8 @@
 
 Two kinds of pages are short: the last one, and one that ends before rows that cannot be given, because they are damaged
 or exceed a limit. In the second case the next page is an error. A caller whose clients take a short page for the end
-has to fill it, and so meets the error. (A request for plain rows, or for rows by column, also gets short pages, because
-a page has either these or others.)
+has to fill it, and so meets the error. (A request for plain rows, for rows by column or for an aggregate gets short
+pages as well, because a page has either these or others.)
 
 Between tablets the filter's state goes along. Backward, "right before the tablet that begins at row M" has no row of
 its own to name: that position is row M with all its cells done (BETWEEN_TABLETS), which only this module makes and
@@ -57,9 +57,9 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
         if position is None or before or (not request.reversed and position.row == record.range.start):
             tablets += 1
         position = found.next
-        if found.plain is not None or found.columns is not None:
-            if position is None:
-                position = _beyond(request, record.range, b"")
+        if _is_without_rows(found):
+            if position is None and not found.filter_finished:
+                position = _beyond(request, record.range, found.filter_state)
             return found._replace(next=position, rows_scanned=scanned, tablets=tablets)
         if not rows:
             if position is not None and len(found.rows) >= request.max_rows:
@@ -74,6 +74,11 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
         size += _size(found.rows)
         if len(rows) >= request.max_rows or size >= request.max_bytes:
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
+
+
+def _is_without_rows(page: ScanPage) -> bool:
+    """Whether something else is in their place."""
+    return page.plain is not None or page.columns is not None or page.aggregated is not None
 
 
 @switches
@@ -115,9 +120,11 @@ def _narrowed(
         return request
     spec, cells_per_row, times = request.spec, request.cells_per_row, request.family_times
     plain, by_column = (request.plain, request.by_column) if is_first else (False, ())
+    aggregation = request.aggregation if is_first else None
     return ScanRequest(
-        within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain, times, by_column
-    )
+        within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain, times, by_column,
+        aggregation,
+    )  # fmt: skip
 
 
 def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> ScanPosition | None:

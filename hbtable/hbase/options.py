@@ -35,6 +35,9 @@ class ThriftGatewayOptions:
     scanner_memory_bytes: int = 64 << 20
     """Parameters of all open scanners; beyond it the user, or the address, that has most of them loses the one unused
     for longest."""
+    aggregate_bytes: int = 64 << 20
+    """Groups of one page of an aggregate. A page ends at half of it, and one that comes to more is refused. Raising it
+    lets each client take that much memory."""
     compaction_wait_seconds: float = 1.5
     """majorCompact returns after this even when the compaction goes on."""
     drain_seconds: float = 30.0

@@ -17,6 +17,7 @@ from hbtable.access.user import User, acting_as
 from hbtable.client.admin import Admin
 from hbtable.errors import Unavailable
 from hbtable.filters.grammar import parse as parse_filter
+from hbtable.hbase.admin.aggregates import AdminAggregateCalls
 from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
 from hbtable.hbase.admin.cells import AdminCellCalls
 from hbtable.hbase.admin.chores import AdminChoreCalls
@@ -223,6 +224,7 @@ class ThriftGateway:
             AdminChoreCalls(tables, cluster, names, self.slow),
             AdminCellCalls(tables, _families(tables), self._options.answer_bytes, self._context.pause),
             AdminArrowCalls(self._runtime, tables, self._options.answer_bytes, self._context.pause),
+            AdminAggregateCalls(self._runtime, tables, self._options, self._context.pause),
             AdminGrantCalls(self._guard),
             DeclaredAdminCalls(tables, cluster, names, self._context.pause),
         )

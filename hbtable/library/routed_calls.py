@@ -207,7 +207,7 @@ def _row_of(method: str, arguments: Sequence[Any]) -> tuple[bytes, bytes] | None
         return arguments[0], arguments[1]
     if method == "append":
         return arguments[0].table, arguments[0].row
-    if method in ("adminScan", "adminScanArrow"):
+    if method in ("adminScan", "adminScanArrow", "adminAggregate"):
         return arguments[0], _begin(arguments[1])
     return None
 

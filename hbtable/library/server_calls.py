@@ -12,7 +12,7 @@ from hbtable.shell.errors import BrokenOff, ShellError
 
 READS: Final = frozenset(
     (
-        *("adminGet", "adminScan", "adminScanArrow", "getRowsWithColumnsTs"),
+        *("adminGet", "adminScan", "adminScanArrow", "adminAggregate", "getRowsWithColumnsTs"),
         *("adminTable", "adminTablets", "getTableNames", "getTableRegions", "isTableEnabled"),
         "getColumnDescriptors",
         *("adminNamespace", "adminNamespaces", "adminFamilyUsage"),

@@ -1,10 +1,14 @@
 """A table behind a server: the calls that Rows stands on, over Thrift."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, final
 
+from hbtable.errors import NotSupported
 from hbtable.hbase.admin.structs import (
+    AdminAggregate,
+    AdminAggregation,
     AdminArrowColumn,
     AdminCell,
     AdminColumn,
@@ -17,6 +21,7 @@ from hbtable.hbase.admin.structs import (
 )
 from hbtable.library.server_admin import ServerAdmin
 from hbtable.library.server_calls import Calls
+from hbtable.model.aggregation import AggregatedGroup, AggregatedPage, Aggregation
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.names import parse, shown
@@ -127,8 +132,25 @@ class ServerTable:
 
     @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
+        if request.aggregation is not None:
+            try:
+                return self._aggregated_page(request, request.aggregation)
+            except NotSupported:  # an older server: the caller gets rows
+                request = replace(request, aggregation=None)
         page = self._server.admin("adminScan", self.name, _scan(request))
         return ScanPage([_row(found) for found in page.rows], _after(page.position))
+
+    @switches
+    def _aggregated_page(self, request: ScanRequest, aggregation: Aggregation) -> ScanPage:
+        asked = AdminAggregation(
+            [AdminAggregate(*one) for one in aggregation.aggregates],
+            aggregation.row_bytes,
+            aggregation.row_delimiter,
+            aggregation.by_column,
+        )
+        page = self._server.admin("adminAggregate", self.name, _scan(request), asked)
+        groups = [AggregatedGroup(*group) for group in page.groups]
+        return ScanPage([], _after(page.position), aggregated=AggregatedPage(groups))
 
     @switches
     def arrow_page(

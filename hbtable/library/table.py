@@ -12,11 +12,12 @@ from hbtable.client.table_calls import DescribedTableCalls
 from hbtable.client.whole_rows import Families, with_all_families
 from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.hbase.regions import Region
+from hbtable.library import aggregating
 from hbtable.library.options import FamilyDescription, described_family
 from hbtable.library.row_changes import Comparison, RowChanges, comparison
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.mutation import RowMutation
-from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.read import AGGREGATED_ROWS, ReadSpec, ScanRequest
 from hbtable.model.status import TabletSize
 from hbtable.model.usage import FamilyUsage
 from hbtable.model.values import shown
@@ -132,6 +133,47 @@ class Table(Rows):
         request = ScanRequest(rows, spec, cells_per_row=pieces, max_rows=batch_rows, by_column=by_column)
         reader: RecordBatchReader = reading.batch_reader(form, self.table, request)
         return reader
+
+    @switches
+    def aggregate(
+        self,
+        aggregates: Mapping[str, aggregating.Asked],
+        *,
+        group_bytes: int | None = None,
+        group_delimiter: Key | None = None,
+        group_columns: bool = False,
+        columns: Iterable[Key] | None = None,
+        row_start: Key | None = None,
+        row_stop: Key | None = None,
+        row_prefix: Key | None = None,
+        filter: Key | Filter | None = None,
+        timestamp: int | None = None,
+        time_range: TimeRange | None = None,
+        versions: int | None = None,
+        max_groups: int = 100_000,
+    ) -> Any:
+        """Numbers computed of a scan's rows, where their tablets are: no row is sent. A dict by the names in
+        `aggregates`, whose values are "rows", "cells", ("count", column), ("distinct", column), or ("sum", column,
+        read_as) and likewise "min", "max", "avg". A column is `family:qualifier`, or a family for all of its columns.
+        `read_as`: int8 to int64, uint8 to uint64, float, double, big-endian; "number", a decimal number as text. A
+        value that is not such a one ends the call with a WrongValue, which names it.
+
+        Counts and sums are exact, sums and averages of floats rounded once. Of no values sum, min, max and avg are
+        None. Min and max pass over NaN. "distinct" is exact up to 512 values, then an estimate with a standard error of
+        1.6 %.
+
+        With one of `group_bytes` (so many first bytes of the row), `group_delimiter` (the row up to it) and
+        `group_columns` (each column) the result is a dict of such dicts by group, ascending; LimitExceeded when there
+        are more than `max_groups`.
+
+        `columns` None: those that the aggregates name; all, with "rows" or "cells". Rows with none of them are left
+        out, as by scan(), whose arguments the others are. Like a scan it is not a snapshot.
+        """
+        asked = aggregating.question(aggregates, group_bytes, group_delimiter, group_columns, max_groups)
+        rows = row_range(row_start, row_stop, row_prefix)
+        named = asked.columns if columns is None else columns
+        spec = scan_spec(named, filter, timestamp, versions, time_range)
+        return aggregating.aggregated(self.table, ScanRequest(rows, spec, max_rows=AGGREGATED_ROWS), asked)
 
     @switches
     def write_arrow(

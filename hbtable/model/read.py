@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hbtable.errors import InvalidRequest
+from hbtable.model.aggregation import AggregatedPage, Aggregation, check_aggregation
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
@@ -44,6 +45,9 @@ ALL_VERSIONS: Final = 2**31 - 1
 
 ANSWER_BYTES: Final = 64 << 20
 """The largest answer to a call that must give whole rows, unless it says otherwise."""
+
+AGGREGATED_ROWS: Final = 10_000
+"""The rows of a page whose aggregate is asked for. The bytes of a page end it before, where they are large."""
 
 _CELL_BYTES: Final = 40
 """Counted for what a cell has beside its column and value: more than any protocol here puts around them."""
@@ -136,6 +140,9 @@ class ScanRequest:
     """Whoever names families with qualifiers here, those of the spec's columns, takes ScanPage.columns in this order,
     and a page that is short because of it. Where the spec does not have them all there are rows. Not passed on to other
     processes."""
+    aggregation: Aggregation | None = None
+    """Whoever gives one takes ScanPage.aggregated, and a page that is short because of it. Of an older release there
+    are rows."""
 
 
 def check_request(request: ScanRequest) -> None:
@@ -148,6 +155,10 @@ def check_request(request: ScanRequest) -> None:
     whole_number("the bytes of a page", request.max_bytes, SMALLEST_I64, LARGEST_I64)
     if request.family_times is not None:
         _check_times(request.family_times)
+    if request.aggregation is not None:
+        check_aggregation(request.aggregation)
+        if request.spec.raw or request.cells_per_row:
+            raise InvalidRequest("an aggregate is one of whole rows, without markers of deletes")
     if request.position is not None and request.position.column:
         check_bytes("the column of a position", request.position.column)
         whole_number("the time of a position", request.position.timestamp, 0, MAX_TIMESTAMP)
@@ -220,3 +231,5 @@ class ScanPage(NamedTuple):
     """The rows, in the place of `rows`, where they come as the Thrift interface answers them."""
     columns: ColumnSlices | None = None
     """The rows, in the place of `rows`, where they come by column. There may be none of them."""
+    aggregated: AggregatedPage | None = None
+    """The aggregates of the rows, in their place."""

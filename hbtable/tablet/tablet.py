@@ -36,7 +36,7 @@ from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.range_deleting import RangeDeleter
-from hbtable.tablet.reads import reading, validity
+from hbtable.tablet.reads import aggregated_pages, reading, validity
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.records import CommitRecord, Edit
@@ -111,6 +111,8 @@ class Tablet:
     @switches
     def scan(self, request: ScanRequest) -> ScanPage:
         """A page may be empty and not the last: it ends after TabletOptions.scan_seconds at the latest."""
+        if request.aggregation is not None:
+            return aggregated_pages.scan(self._state, request, request.aggregation)
         return reading.scan(self._state, request)
 
     def valid_from_now(self) -> Callable[[], bool] | None:

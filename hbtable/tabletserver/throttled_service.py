@@ -173,7 +173,7 @@ class ThrottledTabletService(TabletService):
 
     def _counted(self, buckets: tuple[Bucket, ...], page: ScanPage) -> ScanPage:
         if counts_bytes(buckets):
-            whole = page.plain or page.columns
+            whole = page.plain or page.columns or page.aggregated
             self._throttling.count(buckets, CallCost(read_bytes=whole.size_bytes if whole else _size(page.rows)))
         return page
 

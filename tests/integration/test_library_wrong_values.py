@@ -115,6 +115,21 @@ ROWS: dict[str, dict[str, Any]] = {
         "batch_rows": 10_000,
         "row": "row",
     },
+    "aggregate": {
+        "aggregates": {"n": "rows", "d": ("distinct", "f"), "s": ("sum", "f:none", "int64")},
+        "group_bytes": None,
+        "group_delimiter": None,
+        "group_columns": False,
+        "columns": None,
+        "row_start": None,
+        "row_stop": None,
+        "row_prefix": None,
+        "filter": None,
+        "timestamp": None,
+        "time_range": None,
+        "versions": None,
+        "max_groups": 1000,
+    },
     "write_arrow": {"batches": RECORDS, "row": "id", "columns": {"v": "f:arrow"}, "timestamp": None},
     "put_frame": {"frame": RECORDS, "row": "id", "columns": {"v": "f:arrow"}, "timestamp": None},
     "put": {"row": ROW, "data": {b"f:m": b"v"}, "timestamp": None, "wal": True},
@@ -177,8 +192,8 @@ def test_a_flag_is_true_or_false(database: hbtable.Database, kind: type, method:
 
 def test_there_are_flags() -> None:
     assert {name for _, _, name in FLAGS} == {
-        "disable", "include_timestamp", "keep_splits", "major", "reverse", "sorted_columns", "transaction",
-        "use_prefix", "wal",
+        "disable", "group_columns", "include_timestamp", "keep_splits", "major", "reverse", "sorted_columns",
+        "transaction", "use_prefix", "wal",
     }  # fmt: skip
 
 

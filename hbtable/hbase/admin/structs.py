@@ -239,6 +239,40 @@ class AdminArrowPage(NamedTuple):
     tablets: int = 0
 
 
+class AdminAggregate(NamedTuple):
+    """A number to compute (model.aggregation.Aggregate)."""
+
+    kind: str = ""
+    family: bytes = b""
+    qualifier: bytes | None = None
+    read_as: str = ""
+
+
+class AdminAggregation(NamedTuple):
+    """Aggregates, and what is a group."""
+
+    aggregates: list[AdminAggregate] | None = None
+    row_bytes: int = 0
+    row_delimiter: bytes = b""
+    by_column: bool = False
+
+
+class AdminGroup(NamedTuple):
+    """A group, and the state of each aggregate."""
+
+    key: bytes = b""
+    states: bytes = b""
+
+
+class AdminAggregatedPage(NamedTuple):
+    """Groups, where to go on, and what it cost."""
+
+    groups: list[AdminGroup]
+    position: AdminPosition | None = None
+    rows_scanned: int = 0
+    tablets: int = 0
+
+
 class AdminMutation(NamedTuple):
     """Operations on one row among others."""
 

@@ -46,6 +46,8 @@ _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "AdminPosition": admin_structs.AdminPosition,
     "AdminScan": admin_structs.AdminScan,
     "AdminArrowColumn": admin_structs.AdminArrowColumn,
+    "AdminAggregate": admin_structs.AdminAggregate,
+    "AdminAggregation": admin_structs.AdminAggregation,
     "AdminOperation": admin_structs.AdminOperation,
     "AdminMutation": admin_structs.AdminMutation,
     "AdminGrant": admin_structs.AdminGrant,

@@ -189,7 +189,9 @@ def _usages(guard: Guard, answer: Mapping[str, Sequence[Mapping[str, str]]]) -> 
 ADMIN: Final[dict[str, Requirement]] = {
     **dict.fromkeys(DECLARED, _ADMINISTRATORS),  # unless it is below: nobody else has a right by mistake
     **_each(
-        "adminGet adminScan adminScanArrow adminMutate adminMutateRows adminCheckAndMutate adminDeleteRange", of_cells
+        "adminGet adminScan adminScanArrow adminAggregate adminMutate adminMutateRows adminCheckAndMutate "
+        "adminDeleteRange",
+        of_cells,
     ),
     **_each(
         "adminTablets adminServers adminStatus adminNamespaces adminCompactionState adminIsOn adminBalancerEnabled "

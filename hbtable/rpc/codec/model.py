@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.encoding import table_record, tablet_record
+from hbtable.model.aggregation import Aggregate, AggregatedGroup, AggregatedPage, Aggregation
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import (
@@ -21,7 +22,7 @@ from hbtable.model.status import CacheEviction, Collection, ServedChanges, Serve
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.cells import ROWS
-from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct, ValueType
+from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, TEXT, Binary, Field, Sequences, Struct, ValueType
 from hbtable.thrift.wire import LIST
 
 
@@ -108,8 +109,38 @@ SCAN_POSITION: Final = Struct(
 )
 
 
+AGGREGATE: Final = Struct(
+    [
+        Field(1, "kind", TEXT),
+        Field(2, "family", BINARY, b""),
+        Field(3, "qualifier", BINARY, None),
+        Field(4, "readAs", TEXT),
+    ],
+    Aggregate,
+)
+
+
+def _aggregation(aggregates: list[Aggregate], *rest: Any) -> Aggregation:
+    return Aggregation(tuple(aggregates), *rest)
+
+
+AGGREGATION: Final = Struct(
+    [
+        Field(1, "aggregates", Sequences(AGGREGATE)),
+        Field(2, "rowBytes", INTEGER, 0),
+        Field(3, "rowDelimiter", BINARY, b""),
+        Field(4, "byColumn", BOOLEAN, False),
+    ],
+    _aggregation,
+    lambda it: (it.aggregates, it.row_bytes, it.row_delimiter, it.by_column),
+)
+AGGREGATED_GROUP: Final = Struct([Field(1, "key", BINARY), Field(2, "states", BINARY)], AggregatedGroup)
+
+
 def _request(start: bytes, stop: bytes, *rest: Any) -> ScanRequest:
-    return ScanRequest(RowRange(start, stop), *rest)
+    spec, is_reversed, cells, most_rows, most_bytes, position, asked = rest
+    rows = RowRange(start, stop)
+    return ScanRequest(rows, spec, is_reversed, cells, most_rows, most_bytes, position, aggregation=asked)
 
 
 SCAN_REQUEST: Final = Struct(
@@ -122,6 +153,7 @@ SCAN_REQUEST: Final = Struct(
         Field(6, "maxRows", INTEGER, 1000),
         Field(7, "maxBytes", INTEGER, 4 << 20),
         Field(8, "position", SCAN_POSITION, None),
+        Field(9, "aggregation", AGGREGATION, None),
     ],
     _request,
     lambda it: (
@@ -133,8 +165,22 @@ SCAN_REQUEST: Final = Struct(
         it.max_rows,
         it.max_bytes,
         it.position,
+        it.aggregation,
     ),
 )
+
+
+def _page(*told: Any) -> ScanPage:
+    rows, position, finished, state, scanned, tablets, groups = told
+    aggregated = None if groups is None else AggregatedPage(groups)
+    return ScanPage(rows, position, finished, state, scanned, tablets, aggregated=aggregated)
+
+
+def _unpage(page: ScanPage) -> tuple[Any, ...]:
+    """`plain` and `columns` stay in the process: nobody in another one asks for them."""
+    return (*page[:6], None if page.aggregated is None else page.aggregated.groups)
+
+
 SCAN_PAGE: Final = Struct(
     [
         Field(1, "rows", ROWS),
@@ -143,9 +189,10 @@ SCAN_PAGE: Final = Struct(
         Field(4, "filterState", BINARY, b""),
         Field(5, "rowsScanned", INTEGER, 0),
         Field(6, "tablets", INTEGER, 0),
+        Field(7, "groups", Sequences(AGGREGATED_GROUP), None),
     ],
-    ScanPage,
-    lambda it: it[:6],  # `plain` and `columns` stay in the process: nobody in another one asks for them (READ_SPEC)
+    _page,
+    _unpage,
 )
 APPEND_VALUE: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifier", BINARY), Field(3, "suffix", BINARY)])
 TABLET_STATUS: Final = Struct(

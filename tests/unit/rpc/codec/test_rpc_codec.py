@@ -25,6 +25,7 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
+from hbtable.model.aggregation import Aggregate, AggregatedGroup, AggregatedPage, Aggregation
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
@@ -76,10 +77,17 @@ spec = st.builds(
 )
 position = st.builds(ScanPosition, raw, count, raw, raw, count, count)
 row_range = st.builds(RowRange, raw, raw)
-scan_request = st.builds(ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position)
+aggregate = st.builds(Aggregate, text, raw, st.none() | raw, text)
+aggregation = st.builds(Aggregation, st.lists(aggregate, max_size=3).map(tuple), count, raw, st.booleans())
+scan_request = st.builds(
+    ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position,
+    aggregation=st.none() | aggregation,
+)  # fmt: skip
+aggregated = st.builds(AggregatedPage, st.lists(st.builds(AggregatedGroup, raw, raw), max_size=3), st.just(0))
 scan_page = st.builds(
-    ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count, nothing, nothing
-)
+    ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count, nothing, nothing,
+    nothing | aggregated,
+)  # fmt: skip
 # Groups are named after families, whose bytes need not be UTF-8.
 names = st.binary(max_size=8).map(lambda value: value.decode("utf-8", "surrogateescape"))
 sstable = st.builds(SSTableRef, names, count, count, count, count, count)

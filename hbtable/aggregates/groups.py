@@ -1,0 +1,260 @@
+"""Rows become groups. A group is there when a row of it is, also where no aggregate found a value."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, final
+
+from hbtable.aggregates.states import State, state_of
+from hbtable.aggregates.values import NoNumber, numbers
+from hbtable.errors import WrongValue
+from hbtable.model.aggregation import OF_ALL, OF_NUMBERS, AggregatedGroup, Aggregation
+from hbtable.model.cell import Row
+from hbtable.model.read import RowsByColumn
+from hbtable.model.values import shown
+from hbtable.switches import switches_if_given
+
+_GROUP_BYTES: Final = 200
+_ROWS_BETWEEN_PAUSES: Final = 64
+_CELLS_BETWEEN_PAUSES: Final = 4096
+_GROUPS_BETWEEN_PAUSES: Final = 32
+
+Pause = Callable[[], object]
+ColumnName = tuple[bytes, bytes]
+_Cells = Iterator[tuple[bytes, bytes, bytes]]
+"""Row, column and value."""
+
+
+def _goes_on() -> None:
+    """For whoever keeps nobody waiting."""
+
+
+@final
+class _PagePart:
+    """The part of a page that is in a group."""
+
+    __slots__ = ("cells", "rows", "values")
+
+    def __init__(self, sources: int) -> None:
+        self.rows = 0
+        self.cells = 0
+        self.values: list[list[bytes]] = [[] for _ in range(sources)]
+        """Of each column, or family, that is asked for."""
+
+
+@final
+class Groups:
+    """The groups of an aggregation, whose rows are added, or that are merged with those of others. `size_bytes`: about
+    what they take."""
+
+    __slots__ = ("_aggregation", "_column_sources", "_numbers", "_parts", "_sources", "_states", "size_bytes")
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._aggregation = aggregation
+        self._states: dict[bytes, list[State]] = {}
+        self._parts: dict[bytes, _PagePart] = {}
+        self._sources = list(
+            dict.fromkeys((one.family, one.qualifier) for one in aggregation.aggregates if one.kind not in OF_ALL)
+        )
+        self._numbers = {source: number for number, source in enumerate(self._sources)}
+        self._column_sources: dict[bytes, tuple[int, ...]] = {}
+        """Of the columns of a page."""
+        self.size_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    # ---------------------------------------------------------------- rows
+
+    @switches_if_given
+    def add_rows(self, rows: Sequence[Row], pause: Pause = _goes_on) -> None:
+        """Whole rows of a page. WrongValue names row, column and value of what is no number as asked."""
+        add = self._add_by_column if self._aggregation.by_column else self._add_row
+        for number, row in enumerate(rows, 1):
+            add(row, pause)
+            if not number % _ROWS_BETWEEN_PAUSES:
+                pause()
+        self._close(lambda: ((row, column, value) for row, cells in rows for column, _, value in cells), pause)
+
+    @switches_if_given
+    def _add_row(self, given: Row, pause: Pause) -> None:
+        row, cells = given
+        part = self._part(self._group_of(row))
+        part.rows += 1
+        part.cells += len(cells)
+        if self._sources:
+            for number, (column, _, value) in enumerate(cells, 1):
+                for source in self._sources_of(column):
+                    part.values[source].append(value)
+                if not number % _CELLS_BETWEEN_PAUSES:
+                    pause()
+
+    @switches_if_given
+    def _add_by_column(self, given: Row, pause: Pause) -> None:
+        last = None
+        for number, (column, _, value) in enumerate(given[1], 1):
+            part = self._part(column)
+            part.rows += column != last
+            part.cells += 1
+            last = column
+            for source in self._sources_of(column):
+                part.values[source].append(value)
+            if not number % _CELLS_BETWEEN_PAUSES:
+                pause()
+
+    @switches_if_given
+    def add_columns(
+        self, pieces: Sequence[RowsByColumn], columns: Sequence[ColumnName], pause: Pause = _goes_on
+    ) -> None:
+        """As add_rows(), of a page by these columns."""
+        names = [family + b":" + qualifier for family, qualifier in columns]
+        by_row = self._aggregation.row_bytes or self._aggregation.row_delimiter
+        for piece in pieces:
+            for first in range(0, len(piece.rows), _CELLS_BETWEEN_PAUSES) if by_row else ():
+                self._add_piece_by_row(piece, names, range(first, min(first + _CELLS_BETWEEN_PAUSES, len(piece.rows))))
+                pause()
+            if not by_row:
+                self._add_piece(piece, names)
+            pause()
+        self._close(
+            lambda: (
+                (row, name, value)
+                for piece in pieces
+                for at, row in enumerate(piece.rows)
+                for name, column in zip(names, piece.columns, strict=True)
+                if (value := column[at]) is not None
+            ),
+            pause,
+        )
+
+    def _add_piece(self, piece: RowsByColumn, names: Sequence[bytes]) -> None:
+        by_column = self._aggregation.by_column
+        if not by_column and piece.rows:
+            self._part(b"").rows += len(piece.rows)
+        for name, column in zip(names, piece.columns, strict=True):
+            values = [value for value in column if value is not None]
+            if not values:
+                continue
+            part = self._part(name if by_column else b"")
+            part.cells += len(values)
+            part.rows += len(values) if by_column else 0
+            for source in self._sources_of(name):
+                part.values[source] += values
+
+    def _add_piece_by_row(self, piece: RowsByColumn, names: Sequence[bytes], places: range) -> None:
+        parts = [self._part(self._group_of(piece.rows[at])) for at in places]
+        for part in parts:
+            part.rows += 1
+        for name, column in zip(names, piece.columns, strict=True):
+            sources = self._sources_of(name)
+            for part, at in zip(parts, places, strict=True):
+                value = column[at]
+                if value is not None:
+                    part.cells += 1
+                    for source in sources:
+                        part.values[source].append(value)
+
+    def _group_of(self, row: bytes) -> bytes:
+        given = self._aggregation
+        if given.row_bytes:
+            return row[: given.row_bytes]
+        return row.partition(given.row_delimiter)[0] if given.row_delimiter else b""
+
+    def _part(self, key: bytes) -> _PagePart:
+        part = self._parts.get(key)
+        if part is None:
+            part = self._parts[key] = _PagePart(len(self._sources))
+        return part
+
+    def _sources_of(self, column: bytes) -> tuple[int, ...]:
+        found = self._column_sources.get(column)
+        if found is None:
+            family, _, qualifier = column.partition(b":")
+            wanted = ((family, qualifier), (family, None))
+            found = tuple(self._numbers[one] for one in wanted if one in self._numbers)
+            self._column_sources[column] = found
+        return found
+
+    # ---------------------------------------------------------------- states
+
+    @switches_if_given
+    def _close(self, cells: Callable[[], _Cells], pause: Pause) -> None:
+        """The page's parts go into the states. `cells`: all of the page, in order."""
+        parts, self._parts = self._parts, {}
+        self._column_sources = {}
+        for number, (key, part) in enumerate(parts.items(), 1):
+            read: dict[tuple[int, str], Sequence[Any]] = {}
+            states = self._states_of(key)
+            for aggregate, state in zip(self._aggregation.aggregates, states, strict=True):
+                if aggregate.kind in OF_ALL:
+                    state.add(range(part.rows if aggregate.kind == "rows" else part.cells))
+                    continue
+                source = self._numbers[aggregate.family, aggregate.qualifier]
+                values: Sequence[Any] = part.values[source]
+                if aggregate.kind in OF_NUMBERS:
+                    known = read.get((source, aggregate.read_as))
+                    if known is None:
+                        known = self._numbers_of(part.values[source], source, aggregate.read_as, cells)
+                        read[source, aggregate.read_as] = known
+                    values = known
+                self._change(state, state.add, values)
+                if len(values) > _CELLS_BETWEEN_PAUSES:
+                    pause()
+            if not number % _GROUPS_BETWEEN_PAUSES:
+                pause()
+
+    def _numbers_of(
+        self, values: Sequence[bytes], source: int, read_as: str, cells: Callable[[], _Cells]
+    ) -> Sequence[Any]:
+        try:
+            return numbers(values, read_as)
+        except NoNumber as error:
+            family, qualifier = self._sources[source]
+            for row, column, value in cells():
+                is_it = column.startswith(family + b":") if qualifier is None else column == family + b":" + qualifier
+                if is_it and value == error.value:
+                    raise WrongValue(
+                        f"row {shown(row)} has the value {shown(value)} in column {shown(column)}: {error.why}"
+                    ) from None
+            raise
+
+    def _states_of(self, key: bytes) -> list[State]:
+        states = self._states.get(key)
+        if states is None:
+            states = self._states[key] = [state_of(one) for one in self._aggregation.aggregates]
+            self.size_bytes += _GROUP_BYTES + len(key) + sum(state.size_bytes() for state in states)
+        return states
+
+    def _change(self, state: State, change: Callable[[Any], None], given: Any) -> None:
+        before = state.size_bytes()
+        change(given)
+        self.size_bytes += state.size_bytes() - before
+
+    @switches_if_given
+    def merge(self, groups: Iterable[AggregatedGroup], pause: Pause = _goes_on) -> None:
+        """Of other rows. WrongValue for what is no such state, as a newer release may send it."""
+        for number, (key, told) in enumerate(groups, 1):
+            try:
+                given = json.loads(told)
+                for state, one in zip(self._states_of(key), given, strict=True):
+                    self._change(state, state.merge, one)
+            except (ValueError, TypeError) as error:
+                raise WrongValue(f"the states of a group's aggregates are {shown(told)}: {error}") from None
+            if not number % _GROUPS_BETWEEN_PAUSES:
+                pause()
+
+    @switches_if_given
+    def told(self, pause: Pause = _goes_on) -> list[AggregatedGroup]:
+        """For merge()."""
+        found: list[AggregatedGroup] = []
+        for number, (key, states) in enumerate(self._states.items(), 1):
+            found.append(AggregatedGroup(key, json.dumps([state.told() for state in states]).encode()))
+            if not number % _GROUPS_BETWEEN_PAUSES:
+                pause()
+        return found
+
+    def results(self) -> dict[bytes, list[Any]]:
+        """Ascending by group, in the order of the aggregates. Without groups there is one, b"", also of no rows."""
+        given = self._aggregation
+        if not (given.row_bytes or given.row_delimiter or given.by_column):
+            self._states_of(b"")
+        return {key: [state.result() for state in self._states[key]] for key in sorted(self._states)}

@@ -1,0 +1,79 @@
+"""Aggregates of a scan's rows. Tablets compute them, this call merges those of a page; nothing is kept between pages.
+
+A page ends after some seconds, or when its groups take half of what they may. A page of a tablet is one of a scan, with
+its rights, filters and limits.
+"""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, final
+
+from hbtable.aggregates.groups import Groups
+from hbtable.errors import LimitExceeded
+from hbtable.hbase.admin.cells import position_after, scan_request
+from hbtable.hbase.admin.structs import AdminAggregatedPage, AdminAggregation, AdminGroup, AdminScan
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.options import ThriftGatewayOptions
+from hbtable.model.aggregation import Aggregate, Aggregation
+from hbtable.model.read import AGGREGATED_ROWS, ScanPage
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.request_budget import hold
+from hbtable.switches import switches
+
+_PAGE_SECONDS: Final = 2.0
+"""As a page of a scan takes at most (tablet.scan_seconds): so clients may wait for it with the same patience."""
+
+
+@final
+class AdminAggregateCalls:
+    """The admin service's call for aggregates. `pause` lets other tasks run."""
+
+    def __init__(
+        self, runtime: Runtime, tables: TableBackend, options: ThriftGatewayOptions, pause: Callable[[], object]
+    ) -> None:
+        self._runtime = runtime
+        self._tables = tables
+        self._options = options
+        self._pause = pause
+
+    @switches
+    def adminAggregate(
+        self, table: bytes | None, scan: AdminScan | None, aggregation: AdminAggregation | None
+    ) -> AdminAggregatedPage:
+        asked = _aggregation(aggregation or AdminAggregation())
+        request = scan_request(scan or AdminScan(), self._options.answer_bytes, self._pause)
+        request = replace(request, max_rows=AGGREGATED_ROWS, aggregation=asked)
+        groups, scanned, tablets = Groups(asked), 0, 0
+        until = self._runtime.clock_seconds() + _PAGE_SECONDS
+        while True:
+            page = self._tables.named(table).scan_page(request)
+            scanned, tablets = scanned + page.rows_scanned, tablets + page.tablets
+            self._merge(groups, page)
+            is_full = 2 * groups.size_bytes > self._options.aggregate_bytes
+            if page.next is None or is_full or self._runtime.clock_seconds() >= until:
+                told = [AdminGroup(*group) for group in groups.told(self._pause)]
+                return AdminAggregatedPage(told, position_after(page), scanned, tablets)
+            request = replace(request, position=page.next)
+
+    @switches
+    def _merge(self, groups: Groups, page: ScanPage) -> None:
+        """LimitExceeded."""
+        before = groups.size_bytes
+        if page.aggregated is not None:
+            groups.merge(page.aggregated.groups, self._pause)
+        else:
+            groups.add_rows(page.rows, self._pause)  # of a tablet server that knows no aggregates yet
+        size, most = groups.size_bytes, self._options.aggregate_bytes
+        if size > most:
+            raise LimitExceeded(
+                f"{len(groups)} groups of an aggregate take {size} bytes, more than thrift.aggregate_bytes = {most}: "
+                "group by fewer bytes of the row, ask for fewer aggregates, or have the limit raised"
+            )
+        hold(max(0, size - before))
+
+
+def _aggregation(given: AdminAggregation) -> Aggregation:
+    aggregates = tuple(Aggregate(*one) for one in given.aggregates or ())
+    return Aggregation(aggregates, given.row_bytes, given.row_delimiter, given.by_column)

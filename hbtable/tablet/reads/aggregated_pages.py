@@ -1,0 +1,49 @@
+"""Pages of an aggregate: a page of a scan, of which the groups are given instead of the rows.
+
+Rights, filters, budgets, time limits and the order of pages are the scan's, because it is one.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from hbtable.aggregates.groups import Groups
+from hbtable.model.aggregation import AggregatedPage, Aggregation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
+from hbtable.runtime.request_budget import hold
+from hbtable.switches import switches
+from hbtable.tablet.reads import reading
+from hbtable.tablet.reads.cost_limit import paced_request
+from hbtable.tablet.state import TabletState
+
+_COLUMNS_BY_COLUMN: Final = 256
+"""Of more, blocks are not cut by column: each of them would have a place for each column in each of its rows."""
+
+
+@switches
+def scan(state: TabletState, request: ScanRequest, aggregation: Aggregation) -> ScanPage:
+    """As reading.scan(). WrongValue for a value that is not what it is to be read as."""
+    check_request(request)
+    columns = _named(request.spec)
+    page = reading.scan(state, replace(request, aggregation=None, plain=False, by_column=columns))
+    groups = Groups(aggregation)
+    _, pacer = paced_request(state.environment)
+    if page.columns is not None:
+        size = page.columns.size_bytes
+        groups.add_columns(page.columns.pieces, columns, pacer.pause)
+    else:
+        size = 0
+        for row, cells in page.rows:
+            size += bytes_of(row, cells)
+        groups.add_rows(page.rows, pacer.pause)
+    hold(groups.size_bytes)
+    return page._replace(rows=[], columns=None, aggregated=AggregatedPage(groups.told(pacer.pause), size))
+
+
+def _named(spec: ReadSpec) -> tuple[tuple[bytes, bytes], ...]:
+    """The columns of a read that names all of them; () of another one."""
+    found: list[tuple[bytes, bytes]] = []
+    for family, qualifiers in (spec.columns or {}).items():
+        if qualifiers is None or len(found) + len(qualifiers) > _COLUMNS_BY_COLUMN:
+            return ()
+        found += [(family, qualifier) for qualifier in sorted(qualifiers)]
+    return tuple(found)
