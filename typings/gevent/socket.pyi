@@ -2,7 +2,11 @@
 import socket as _socket
 from socket import gaierror as gaierror
 
-class socket(_socket.socket): ...
+class socket(_socket.socket):
+    # What it is made of: the system's socket, and what waits until that can be read (None: closed).
+    _sock: _socket.socket
+    _read_event: object
+    def _wait(self, watcher: object) -> None: ...
 
 def create_connection(
     address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None

@@ -13,8 +13,17 @@ from gevent.socket import create_connection
 
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.network.handed_sockets import connected, stream_pair
 from hbtable.runtime.network.http import HttpOptions, serve_http
-from hbtable.runtime.network.sockets import AcceptRetryingServer, Address, Socket, capacity_of, descriptors_for, serve
+from hbtable.runtime.network.sockets import (
+    AcceptRetryingServer,
+    Address,
+    ServedSocket,
+    Socket,
+    capacity_of,
+    descriptors_for,
+    serve,
+)
 
 HOST = "127.0.0.1"
 
@@ -56,6 +65,89 @@ def test_all_of_a_large_answer_arrives() -> None:
     assert b"".join(pieces) == answer
     client.close()
     listener.close()
+
+
+class AskedSocket:
+    """The system's socket, with a count of what it is asked."""
+
+    def __init__(self, socket: standard_socket.socket) -> None:
+        self.asked = 0
+        self._socket = socket
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        self.asked += 1
+        return self._socket.recv(size, flags)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._socket, name)
+
+
+@pytest.fixture
+def waited_for() -> Iterator[tuple[ServedSocket, standard_socket.socket, AskedSocket]]:
+    """(a connection that was asked in vain, its peer, the system's socket)"""
+    here, there = stream_pair()
+    inner, peer = connected(here), standard_socket.socket(fileno=there)
+    asked = AskedSocket(inner._sock)
+    inner._sock = asked  # type: ignore[assignment]
+    served = ServedSocket(inner)
+    first = gevent.spawn(served.recv, 10)
+    gevent.idle()
+    peer.sendall(b"first")
+    assert first.get(timeout=60) == b"first"
+    assert asked.asked == 2
+    asked.asked = 0
+    yield served, peer, asked
+    served.close()
+    peer.close()
+
+
+WaitedFor = tuple[ServedSocket, standard_socket.socket, AskedSocket]
+
+
+def test_who_was_asked_in_vain_is_waited_for_and_one_time_in_eight_asked_first(waited_for: WaitedFor) -> None:
+    served, peer, asked = waited_for
+    for number in range(16):
+        receives = gevent.spawn(served.recv, 10)
+        gevent.idle()
+        peer.sendall(b"%d" % number)
+        assert receives.get(timeout=60) == b"%d" % number
+    assert asked.asked == 16 + 2
+
+
+def test_a_peer_that_became_fast_is_asked_first_each_time(waited_for: WaitedFor) -> None:
+    served, peer, asked = waited_for
+    rounds = gevent.get_hub().loop.iteration
+    for _ in range(100):
+        peer.sendall(b"call")
+        assert served.recv(10) == b"call"
+    assert asked.asked == 100
+    assert gevent.get_hub().loop.iteration <= rounds + 8
+
+
+def test_a_socket_that_is_waited_for_ends_with_its_peer_its_time_or_its_close(waited_for: WaitedFor) -> None:
+    served, _, _ = waited_for
+    served.settimeout(0.01)
+    with pytest.raises(TimeoutError):
+        served.recv(10)
+    served.settimeout(0.0)
+    with pytest.raises(BlockingIOError):
+        served.recv(10)
+    served.settimeout(None)
+    receives = gevent.spawn(served.recv, 10)
+    gevent.idle()
+    served.close()
+    with pytest.raises(OSError, match=r"closed|Bad file"):
+        receives.get(timeout=60)
+    with pytest.raises(OSError, match=r"closed|Bad file"):
+        served.recv(10)
+
+
+def test_a_socket_that_is_waited_for_sees_that_its_peer_left(waited_for: WaitedFor) -> None:
+    served, peer, _ = waited_for
+    receives = gevent.spawn(served.recv, 10)
+    gevent.idle()
+    peer.close()
+    assert receives.get(timeout=60) == b""
 
 
 def test_connections_are_handled_side_by_side() -> None:
