@@ -95,6 +95,8 @@ class TlsStream:
         self._in.write(first)
         self._tls = context.wrap_bio(self._in, self._out, server_side=True)
         self._is_open = False
+        self._is_empty = False
+        """Nothing more can be read before more has arrived."""
         self.settimeout = carrier.settimeout
 
     @switches
@@ -117,6 +119,7 @@ class TlsStream:
                 raise HandshakeFailed("the client left in the middle of it")
             self._in.write(piece)
         self._is_open = True
+        self._is_empty = not self._in.pending
         self._flush()
 
     @property
@@ -133,40 +136,50 @@ class TlsStream:
 
     @switches
     def recv(self, most: int, /) -> bytes:
-        incoming, tls = self._in, self._tls
+        incoming = self._in
         while True:
             # Asked when there is nothing, OpenSSL answers with an exception, which costs as much as the rest.
-            if incoming.pending or tls.pending():
-                try:
-                    data = tls.read(most)
-                except ssl.SSLWantReadError:
-                    if self._out.pending:  # an answer of TLS itself, as to a change of keys
-                        self._flush()
-                else:
-                    return self._read_on(data, most) if incoming.pending and data else data
-            piece = self._carrier.recv(_READ_BYTES)
-            if not piece:
-                return b""
-            incoming.write(piece)
+            if self._is_empty:
+                piece = self._carrier.recv(_READ_BYTES)
+                if not piece:
+                    return b""
+                incoming.write(piece)
+            # What is encrypted is larger than what is in it: room for more would be memory taken and given back.
+            arrived = incoming.pending
+            asked = arrived if 0 < arrived < most else most
+            try:
+                data = self._tls.read(asked)
+            except ssl.SSLWantReadError:
+                self._is_empty = True
+                if self._out.pending:  # an answer of TLS itself, as to a change of keys
+                    self._flush()
+                continue
+            if len(data) == asked or incoming.pending:
+                return self._read_on(data, most)
+            self._is_empty = True
+            return data
 
     def _read_on(self, data: bytes, most: int) -> bytes:
         """More records that have arrived: one holds 16 KB at most."""
         pieces, size = [data], len(data)
-        with suppress(ssl.SSLWantReadError):
+        self._is_empty = False
+        try:
             while size < most and (data := self._tls.read(most - size)):
                 pieces.append(data)
                 size += len(data)
+        except ssl.SSLWantReadError:
+            self._is_empty = True
         return b"".join(pieces)
 
     @switches
     def sendall(self, data: bytes, /) -> None:
-        view = memoryview(data)
         if 0 < len(data) <= _RECORD_BYTES:
             written = self._tls.write(data)
             self._carrier.sendall(self._out.read())
             if written == len(data):  # with the modes that Python sets it always is
                 return
-            view = view[written:]
+            data = data[written:]
+        view = memoryview(data)
         while view:
             view = view[self._tls.write(view[:_WRITTEN_AT_ONCE]) :]
             self._flush()
