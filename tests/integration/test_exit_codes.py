@@ -37,6 +37,7 @@ OF_A_TABLE = {
 """With arguments that a server refuses, as it has no such table."""
 OF_A_SERVER = {
     **OF_A_TABLE,
+    "bench": (),
     "create": ("t", "f"),
     "exists": ("t",),
     "grant": ("ann", "R"),

@@ -15,6 +15,7 @@ import click
 
 from hbtable.errors import HbtableError, InvalidConfiguration, InvalidRequest
 from hbtable.launch.cli import (
+    bench_command,
     cluster_commands,
     shadow_command,
     shell_commands,
@@ -73,6 +74,7 @@ for _command in (
     *shell_commands.COMMANDS,
     *transfer_commands.COMMANDS,
     *sql_command.COMMANDS,
+    *bench_command.COMMANDS,
     *shadow_command.COMMANDS,
     *user_commands.COMMANDS,
 ):
