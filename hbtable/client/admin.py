@@ -250,7 +250,7 @@ class Admin(MasterService):
         return [
             TabletSize(
                 record.range,
-                served.get(record.tablet_id, sum(ref.length_bytes for _, refs in record.files for ref in refs)),
+                served.get(record.tablet_id, sum(record.file_lengths())),
             )
             for record in records
         ]

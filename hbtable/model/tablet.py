@@ -97,6 +97,10 @@ class TabletRecord:
                 return refs
         return ()
 
+    def file_lengths(self) -> list[int]:
+        """Bytes of each of its SSTables."""
+        return [ref.length_bytes for _, refs in self.files for ref in refs]
+
 
 @dataclass(frozen=True, slots=True)
 class GoneTablet:

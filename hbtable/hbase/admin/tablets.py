@@ -99,9 +99,14 @@ def _state(table: TableRecord | None, record: TabletRecord, owner_lives: bool, s
 def admin_tablet(
     names: ServerNames, table: bytes, record: TabletRecord, status: TabletStatus | None, started_millis: int
 ) -> AdminTablet:
-    """`status`: of its server, if that answers; `started_millis`: when that began."""
+    """`status`: of its server, if that answers; otherwise its files are those that METADATA names. `started_millis`:
+    when that server began."""
     server = names.shown(record.owner, started_millis) if record.owner else ""
-    load = (0, 0, 0, 0, 0, 0) if status is None else (*status[2:7], status.damaged)
+    if status is None:
+        lengths = record.file_lengths()
+        load = (0, sum(lengths), len(lengths), 0, 0, 0)
+    else:
+        load = (*status[2:7], status.damaged)
     return AdminTablet(
         record.tablet_id,
         record.range.start,

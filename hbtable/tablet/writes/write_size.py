@@ -45,6 +45,6 @@ class WriteSize:
                 raise LimitExceeded(
                     f"a write to table {self._table} has more than {self._most_bytes} bytes up to row {shown(row)}, "
                     "and no call may write more to a tablet (tablet.max_write_bytes; a cell counts 128 bytes more than "
-                    "its row, qualifier and value): nothing of it was written; write fewer rows or cells at a time"
+                    "its row, qualifier and value): the tablet wrote nothing of it; write fewer rows or cells at a time"
                 )
             pause()
