@@ -44,7 +44,7 @@ from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
-from hbtable.tablet.files import owns_files
+from hbtable.tablet.files import shared_file
 from hbtable.tablet.start_clock import refuse_other_time
 from hbtable.tablet.wall_clock import SteadyWallClock
 
@@ -127,9 +127,9 @@ class Master:
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
         self._collector = Collector(runtime, fs, catalog, transport, check_own, garbage, unnamed, wall)
         new_ids = NewIds(session, fs, catalog)
-        placing, own, looks, wake = self._placement, partial(owns_files, fs), self.reports, self.request_cycle
+        placing, shared, looks, wake = self._placement, partial(shared_file, fs), self.reports, self.request_cycle
         self.tables = tables = TableOperations(
-            runtime, session, catalog, placing, looks, admit, new_ids, many, own, unnamed, wake, wall
+            runtime, session, catalog, placing, looks, admit, new_ids, many, shared, unnamed, wake, wall
         )
         act, rules = (check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)

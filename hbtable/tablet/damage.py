@@ -125,6 +125,13 @@ class DamagedFiles:
         for damage in self._found.values():
             raise damage.error(self._tablet_id, self._table)
 
+    def check(self, path: str, undone: str) -> None:
+        """DataDamaged when anything was found in this file. `undone`: what was not done, and why that needs it."""
+        damage = self._found.get(path)
+        if damage is not None:
+            told = damage.error(self._tablet_id, self._table)
+            raise DataDamaged(path, told.offset, f"{undone}: {told.reason}", told.first_row, told.stop_row)
+
     def keep_only(self, paths: Sequence[str]) -> None:
         """The others are not the tablet's any more."""
         if self._found:

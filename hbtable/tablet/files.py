@@ -38,12 +38,13 @@ def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: 
 
 
 @switches
-def owns_files(fs: FileSystem, record: TabletRecord) -> bool:
-    """Whether each SSTable that the record names lies inside its range: read from the files themselves. False for those
-    that a split's other child may name as well. Corruption, FileNotFound."""
+def shared_file(fs: FileSystem, record: TabletRecord) -> str:
+    """The first SSTable that the record names and that does not lie inside its range, so that a split's other child may
+    name it as well; "" when there is none. Read from the files themselves. Corruption, FileNotFound."""
     keys = key_range(record.range)
     cache = BlockCache(0)
-    return all(open_sstable(fs, cache, ref, False).inside(keys) for _, refs in record.files for ref in refs)
+    refs = (ref for _, refs in record.files for ref in refs)
+    return next((ref.path for ref in refs if not open_sstable(fs, cache, ref, False).inside(keys)), "")
 
 
 @final

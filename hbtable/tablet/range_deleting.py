@@ -17,10 +17,10 @@ newest that the tablet ever assigned, so that only cells of the future stay, whi
 """
 
 from dataclasses import replace
-from typing import final
+from typing import NoReturn, final
 
 from hbtable.encoding.cell_key import range_key
-from hbtable.errors import InvalidRequest, StaleLocation, Unavailable
+from hbtable.errors import InvalidRequest, OutOfSpace, StaleLocation, SwitchedOff, Unavailable
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.range_delete import RangeDelete, are_too_many, bytes_of, with_range
 from hbtable.model.ranges import RowRange
@@ -132,10 +132,21 @@ class RangeDeleter:
         ranges = with_range(ref.deleted, deleted)
         grow = len(ranges) > len(ref.deleted) or bytes_of(ranges) > bytes_of(ref.deleted)
         if are_too_many(ranges) and grow:
-            self._state.shared.attention()
-            raise Unavailable(
-                f"nothing was deleted: {len(ref.deleted)} ranges of rows were deleted of an SSTable of tablet "
-                f"{self._state.tablet_id} of table {self._state.version.layout.table}, and no more can be before a "
-                "compaction wrote it anew; try again"
-            )
+            self._refuse(ref)
         return replace(ref, deleted=ranges)
+
+    def _refuse(self, ref: SSTableRef) -> NoReturn:
+        """One more range of this file has to wait for a compaction, which may be one that never comes."""
+        state, shared = self._state, self._state.shared
+        full = (
+            f"{len(ref.deleted)} ranges of rows were deleted of an SSTable of tablet {state.tablet_id} of table "
+            f"{state.version.layout.table}, and no more can be before a compaction wrote it anew"
+        )
+        undone = f"nothing was deleted: {full}"
+        state.damaged.check(ref.path, undone)
+        if not shared.compactions_on:
+            raise SwitchedOff(f"{undone}; {shared.no_compactions()}")
+        if not shared.has_room_for(ref.length_bytes):
+            raise OutOfSpace(f"{undone}; {shared.out_of_space}")
+        shared.attention()
+        raise Unavailable(f"nothing was deleted: {full}{state.gate.why_no_merge()}; try again")

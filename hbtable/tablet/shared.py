@@ -6,7 +6,7 @@ change happens in the same stretch without a switch as the change of the memtabl
 """
 
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from hbtable.commitlog.recovery.recovered_edits import SortedRunIndexes
 from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
@@ -14,6 +14,8 @@ from hbtable.runtime.interface import Runtime
 from hbtable.tablet.wall_clock import SteadyWallClock
 
 SSTABLE_FOLDER = "sstables"
+
+COMPACTIONS_OFF: Final = "compactions are switched off on this server (compaction_switch true)"
 
 
 def table_folder(table_id: int) -> str:
@@ -41,6 +43,7 @@ class SharedState:
         "compaction_seconds",
         "compactions_on",
         "files_in_flight",
+        "flush_failure",
         "flushed_bytes",
         "flushes",
         "incarnation",
@@ -104,6 +107,8 @@ class SharedState:
         self.files_in_flight: set[str] = set()
         """SSTables being written, or written and not yet surely named in METADATA: no garbage (bug class 17)."""
         self._files = 0
+        self.flush_failure = ""
+        """The reason why the last minor compaction of any tablet failed; "" when it did not."""
         self.flushes = registry.counter("hbtable_minor_compactions_total", "Memtables written to SSTables.")
         self.flushed_bytes = registry.counter("hbtable_minor_compacted_bytes_total", "SSTable bytes of flushes.")
         self.compacted_bytes = registry.counter("hbtable_compacted_bytes_total", "SSTable bytes of other compactions.")
@@ -141,6 +146,10 @@ class SharedState:
         if not self.out_of_space:
             return True
         return self.room_bytes() >= size_bytes + self.kept_bytes() + (0 if of_metadata else self.last_room_bytes)
+
+    def no_compactions(self) -> str:
+        """The reason why merging and major compactions are not begun until somebody acts; "" when they are."""
+        return self.out_of_space if self.compactions_on else COMPACTIONS_OFF
 
     @property
     def large_limit_bytes(self) -> int:

@@ -21,8 +21,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.slices import in_slices
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
-from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
-from hbtable.tablet.shared import SharedState
+from hbtable.tablet.shared import COMPACTIONS_OFF, SharedState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.family_usage import family_usage
 from hbtable.tabletserver.online_tablets import OnlineTablets

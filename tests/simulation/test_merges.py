@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
+from hbtable.errors import Corruption, HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
 from hbtable.metadata.tiling import verify_tiling
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
@@ -67,6 +67,29 @@ def test_children_of_a_split_share_no_files_when_they_are_merged_again(cluster_o
         assert machine.contents(cluster) == machine.expected(range(100))
         admin.major_compact(b"t")
         assert machine.contents(cluster) == machine.expected(range(100))
+
+    cluster.runtime.run(body)
+
+
+def test_a_shared_file_that_no_compaction_can_read_is_named(cluster_of, machine):
+    """It said for ever to try again."""
+    cluster = cluster_of(4)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        admin.split(b"t", b"row000050")
+        both = tablets(cluster)
+        shared = {ref.path for one in both for _, refs in one.files for ref in refs}
+        for path in shared:
+            cluster.disk.files[path].content[30] ^= 1
+        for error in (Corruption, InvalidRequest, InvalidRequest):  # the first one is who meets it
+            with pytest.raises(error) as caught:
+                admin.merge_tablets(b"t", [one.tablet_id for one in both])
+            assert any(path in str(caught.value) for path in shared)
+        assert [one.range for one in tablets(cluster)] == [one.range for one in both]
 
     cluster.runtime.run(body)
 

@@ -96,13 +96,13 @@ class TableOperations:
         check_master: Callable[[], None],
         new_ids: NewIds,
         parallel_rows: int,
-        owns_files: Callable[[TabletRecord], bool],
+        shared_file: Callable[[TabletRecord], str],
         unnamed: set[int] | None = None,
         request_cycle: Callable[[], None] = lambda: None,
         wall_millis: Callable[[], int] | None = None,
     ) -> None:
-        """`owns_files` is that of Merges. `unnamed`: ids of tables that are being filled before a name row says so; the
-        collector spares them. `request_cycle` makes the cycle look at every tablet at once. `wall_millis`: a wall
+        """`shared_file` is that of Merges. `unnamed`: ids of tables that are being filled before a name row says so;
+        the collector spares them. `request_cycle` makes the cycle look at every tablet at once. `wall_millis`: a wall
         clock that does not jump; None: the machine's."""
         self._runtime = runtime
         wall_millis = wall_millis or runtime.wall_millis
@@ -134,7 +134,7 @@ class TableOperations:
         self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows)
         new_id, ask = new_ids.tablet, request_cycle
         self.merges = Merges(
-            catalog, placement, reports, self.operation, self.settled, owns_files, new_id, wall_millis, ask
+            catalog, placement, reports, self.operation, self.settled, shared_file, new_id, wall_millis, ask
         )
         self.relocations = Relocations(
             runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle

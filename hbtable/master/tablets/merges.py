@@ -51,8 +51,8 @@ GONE_MILLIS: Final = 86_400_000
 
 @final
 class Merges:
-    """Merges two neighbouring tablets into one. `operation` and `settled` are those of TableOperations. `owns_files`:
-    whether each SSTable that a record names lies inside its range. `request_cycle`: Master.request_cycle."""
+    """Merges two neighbouring tablets into one. `operation` and `settled` are those of TableOperations. `shared_file`:
+    an SSTable that a record names and that does not lie inside its range. `request_cycle`: Master.request_cycle."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Merges:
         reports: Callable[[], ServerReports],
         operation: Callable[[bytes], AbstractContextManager[object]],
         settled: Callable[[int], list[TabletRecord]],
-        owns_files: Callable[[TabletRecord], bool],
+        shared_file: Callable[[TabletRecord], str],
         new_tablet_id: Callable[[], int],
         wall_millis: Callable[[], int],
         request_cycle: Callable[[], None],
@@ -71,7 +71,7 @@ class Merges:
         self._reports = reports
         self._operation = operation
         self._settled = settled
-        self._owns_files = owns_files
+        self._shared_file = shared_file
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
         self._request_cycle = request_cycle
@@ -154,11 +154,21 @@ class Merges:
     @switches
     def _take_own_files(self, tablet: TabletRecord) -> None:
         try:
-            if self._owns_files(tablet):
+            if not self._shared_file(tablet):
                 return
         except FileNotFound:
             pass  # a compaction has just replaced it: the record is of yesterday
-        self._placement.compact(tablet)
+        damaged = self._placement.compact(tablet)
+        path = (
+            self._shared_file(self._catalog.read_tablet(tablet.table_id, tablet.range.stop) or tablet)
+            if damaged
+            else ""
+        )
+        if path:
+            raise InvalidRequest(
+                f"nothing was merged: {describe(tablet)} shares {path} with a split's other child, and no compaction "
+                "can write that anew, because it cannot be read whole: repair it first, `hbtable check` says more"
+            )
 
     @switches
     def _rested(self, tablet: TabletRecord) -> TabletRecord:
@@ -168,7 +178,7 @@ class Merges:
         if current is None or current.tablet_id != tablet.tablet_id or not merging.is_at_rest(current):
             raise Unavailable(f"{describe(tablet)} could not be unloaded, or was split or moved; try again")
         # From the files, not from what the server said: METADATA must never show rows outside a tablet.
-        if not self._owns_files(current):
+        if self._shared_file(current):
             raise Unavailable(f"{describe(tablet)} still shares files with a split's other child; try again")
         return current
 

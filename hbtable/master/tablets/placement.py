@@ -239,14 +239,18 @@ class Placement:
         ]
 
     @switches
-    def compact(self, record: TabletRecord) -> None:
-        """A major compaction by its owner, done on return. Unavailable when it has none that answers."""
+    def compact(self, record: TabletRecord) -> int:
+        """A major compaction by its owner, done on return. How many files it left out because they are damaged.
+        Unavailable when it has no owner that answers; the server's own errors, as SwitchedOff."""
         if not record.owner:
             raise Unavailable(f"{describe(record)} has no server at the moment; try again")
         try:
-            self._transport.tablet_admin(record.owner).compact(record.tablet_id, True)
+            admin = self._transport.tablet_admin(record.owner)
+            admin.compact(record.tablet_id, True)
+            statuses = admin.tablets(record.table_id)
         except StaleLocation as error:
             raise Unavailable(f"{record.owner} could not compact {describe(record)}: {error}") from error
+        return next((one.damaged for one in statuses if one.record.tablet_id == record.tablet_id), 0)
 
     @switches
     def vacate(

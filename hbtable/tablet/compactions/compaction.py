@@ -17,9 +17,9 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, final
+from typing import final
 
-from hbtable.errors import Corruption, SwitchedOff, Unavailable
+from hbtable.errors import Corruption, HbtableError, SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.range_delete import RangeDelete, are_too_many, ranges_since, with_ranges
 from hbtable.model.tablet import TabletRecord
@@ -34,12 +34,12 @@ from hbtable.tablet.compactions.writing import CompactionWriter, Sources
 from hbtable.tablet.files import SSTableOutput
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
+from hbtable.tablet.shared import COMPACTIONS_OFF
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, key_range
 
 logger = logging.getLogger(__name__)
 
-COMPACTIONS_OFF: Final = "compactions are switched off on this server (compaction_switch true)"
 Written = tuple[str, tuple[Memtable, ...], LoadedFile | None]
 
 
@@ -106,6 +106,8 @@ class Compactor:
                     asked = True
                     self._name_flushed(written, first_needed)
             except BaseException as error:
+                if isinstance(error, HbtableError):
+                    state.shared.flush_failure = str(error)
                 state.unflushed_since = frozen_since or state.unflushed_since
                 state.markers_at_flush = markers_before
                 for _, _, file in written:
@@ -115,6 +117,7 @@ class Compactor:
                 # After the record change was acknowledged, never before (bug class 2).
                 state.environment.log.needed(state.tablet_id, first_needed)
             if written:
+                state.shared.flush_failure = ""
                 self._took("minor", begin)
                 del stack
                 flushed = [memtable for _, memtables, _ in written for memtable in memtables]
@@ -173,7 +176,7 @@ class Compactor:
     @switches
     def merge(self, plan: MergePlan) -> None:
         """Carries out a plan, as far as its files are still there. As flush()."""
-        with self._merging, self._noting_damage():
+        with self._merging, self._noting_failure():
             stack = next((stack for stack in self._state.version.stacks if stack.key == plan.key), None)
             if stack is not None:
                 inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
@@ -222,7 +225,7 @@ class Compactor:
         begin = self._state.environment.runtime.clock_seconds()
         self.flush()
         self.discard()
-        with self._merging, self._noting_damage():
+        with self._merging, self._noting_failure():
             if self._state.version.is_regrouped():
                 self._state.damaged.check_none()
                 self._regroup()
@@ -240,13 +243,20 @@ class Compactor:
                     self._compact(stack, inputs)
 
     @contextmanager
-    def _noting_damage(self) -> Iterator[None]:
-        """A damaged input is left out of what is planned from now on, and ends this compaction."""
+    def _noting_failure(self) -> Iterator[None]:
+        """A damaged input is left out of what is planned from now on, and ends this compaction. Whoever waits for one
+        hears of other failures."""
         try:
             yield
+            self._state.gate.merge_failure = ""
         except Corruption as error:
             paths = {file.ref.path for stack in self._state.version.stacks for file in stack.files}
             raise self._state.damaged.told_of(error, paths) from error
+        except (CompactionCancelled, SwitchedOff):
+            raise
+        except HbtableError as error:
+            self._state.gate.merge_failure = str(error)
+            raise
 
     @switches
     def cancel(self) -> None:
@@ -268,7 +278,7 @@ class Compactor:
     def set_back(self, now: int, highest: int) -> None:
         """Every SSTable written anew, with times as set_back.moved() says. As major()."""
         self.flush()
-        with self._merging, self._noting_damage():
+        with self._merging, self._noting_failure():
             self._state.damaged.check_none()
             for stack in self._state.version.stacks:
                 if stack.files:

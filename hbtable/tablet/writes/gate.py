@@ -35,6 +35,7 @@ class Gate:
         "_stalled",
         "_wait_seconds",
         "exempt",
+        "merge_failure",
         "shut",
     )
 
@@ -44,6 +45,9 @@ class Gate:
         self._wait_seconds = wait_seconds
         self.exempt = exempt
         """METADATA."""
+        self.merge_failure = ""
+        """The reason why the tablet's last merging or major compaction failed, unless it was cancelled; "" when it did
+        not."""
         self.shut = False
         self._closed = ""
         self._frozen = False
@@ -139,16 +143,26 @@ class Gate:
             return "another write of the tablet, of very many cells or a range of rows, is prepared", self._changed
         if self._stalled:
             self._changed.clear()
-            return f"a locality group has {self._stalled} SSTables and waits for a compaction", self._changed
+            waits = f"a locality group has {self._stalled} SSTables and waits for a compaction"
+            return f"{waits}{self.why_no_merge()}", self._changed
         shared = self._shared
         limit = shared.large_limit_bytes if large else shared.memtable_limit_bytes
         if not self.exempt and shared.memtable_bytes > limit:
             shared.memory_freed.clear()
-            return f"memtables hold {shared.memtable_bytes} bytes, more than {limit}, and wait for a flush", (
-                shared.memory_freed
-            )
+            waits = f"memtables hold {shared.memtable_bytes} bytes, more than {limit}, and wait for a flush"
+            return f"{waits}{_why(shared.out_of_space, shared.flush_failure)}", shared.memory_freed
         return "", self._changed
+
+    def why_no_merge(self) -> str:
+        """What keeps merging compactions of this tablet away, behind what is said of it; "": nothing is known to."""
+        return _why(self._shared.no_compactions(), self.merge_failure)
 
     def _note_change(self) -> None:
         self.shut = bool(self._closed or self._frozen or self._held or self._stalled)
         self._changed.set()
+
+
+def _why(forbidden: str, failed: str) -> str:
+    if forbidden:
+        return f"; {forbidden}"
+    return f"; the last one failed: {failed}" if failed else ""

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from hbtable.encoding import tablet_record
-from hbtable.errors import InvalidRequest, LimitExceeded, StaleLocation, Unavailable
+from hbtable.errors import (
+    DataDamaged,
+    InvalidRequest,
+    LimitExceeded,
+    OutOfSpace,
+    StaleLocation,
+    SwitchedOff,
+    Unavailable,
+)
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.range_delete import MAX_RANGE_BYTES, MAX_RANGES, RangeDelete, bytes_of
@@ -18,6 +26,7 @@ from hbtable.tablet.compactions.writing import CompactionWriter
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import LoadedFile
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from tests.harness.tablet_bench import SCHEMA, Bench, OneRecord, delete, everything, put, values
 
 ALL = RowRange()
@@ -293,6 +302,68 @@ def test_many_ranges_are_a_reason_and_too_many_are_refused(bench: Bench) -> None
         tablet.delete_range(RowRange(b"0000", b"0500"), SERVER_TIME)  # takes the place of most of them
         tablet.delete_range(refused, SERVER_TIME)
         assert [row for row, _ in everything(tablet)] == [row for row in every[500:] if row != b"0900"]
+
+    bench.run(main)
+
+
+def with_as_many_as_may_be(bench: Bench) -> Tablet:
+    """Rows 0000 to 0999, of which so many ranges were deleted that one more waits for a compaction."""
+    bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", block_bytes=64)})
+    tablet = bench.open()
+    tablet.mutate([put(b"%04d" % row, b"f:q", b"v") for row in range(1000)])
+    for row in range(MAX_RANGES):
+        tablet.delete_range(RowRange(b"%04d" % (2 * row), b"%04d" % (2 * row + 1)), SERVER_TIME)
+    return tablet
+
+
+ONE_MORE = RowRange(b"0900", b"0901")
+
+
+def test_one_more_of_a_file_that_no_compaction_can_read_is_refused_for_its_damage(bench: Bench) -> None:
+    """It said for ever to try again."""
+
+    def main() -> None:
+        tablet = with_as_many_as_may_be(bench)
+        (ref,) = named(tablet)
+        bench.memory.disk.files[ref.path].content[30] ^= 0x10  # of a block of deleted rows: reads do not meet it
+        with pytest.raises(Unavailable, match="try again"):
+            tablet.delete_range(ONE_MORE, SERVER_TIME)
+        with pytest.raises(DataDamaged):
+            tablet.compact(False)
+        for _ in range(2):
+            with pytest.raises(DataDamaged, match=f"{ref.path} is damaged .* nothing was deleted") as caught:
+                tablet.delete_range(ONE_MORE, SERVER_TIME)
+            assert caught.value.path == ref.path
+        assert len(everything(tablet, ScanRequest(RowRange(b"0900", b"0901")))) == 1
+        tablet.mutate([delete(b"0900", b"f:q")])
+        assert not everything(tablet, ScanRequest(RowRange(b"0900", b"0901")))
+
+    bench.run(main)
+
+
+def test_one_more_without_compactions_is_refused_with_what_keeps_them_away(bench: Bench) -> None:
+    plan = FaultPlan()
+    bench.fs = FaultyFileSystem(bench.memory, plan, bench.runtime)
+
+    def main() -> None:
+        tablet = with_as_many_as_may_be(bench)
+        bench.shared.compactions_on = False
+        with pytest.raises(SwitchedOff, match=r"nothing was deleted.*compaction_switch true"):
+            tablet.delete_range(ONE_MORE, SERVER_TIME)
+        bench.shared.compactions_on = True
+        bench.shared.set_out_of_space("the disk is full; make room")
+        bench.shared.room_bytes = lambda: 0
+        with pytest.raises(OutOfSpace, match=r"nothing was deleted.*the disk is full; make room"):
+            tablet.delete_range(ONE_MORE, SERVER_TIME)
+        bench.shared.set_out_of_space("")
+        plan.fail("create", Unavailable("no DataNode"))
+        with pytest.raises(Unavailable, match="no DataNode"):
+            tablet.compact(False)
+        with pytest.raises(Unavailable, match=r"nothing was deleted.*the last one failed: no DataNode.*try again"):
+            tablet.delete_range(ONE_MORE, SERVER_TIME)
+        plan.clear()
+        tablet.compact(False)
+        tablet.delete_range(ONE_MORE, SERVER_TIME)
 
     bench.run(main)
 

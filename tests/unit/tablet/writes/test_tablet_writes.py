@@ -9,6 +9,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.tablet.options import TabletOptions
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, OneRecord, delete, everything, put, values
 
@@ -355,6 +356,46 @@ def test_too_many_sstables_stall_writers_until_a_compaction(bench: Bench) -> Non
         tablet.compact(True)
         waiting.join()
         assert waiting.error is None
+
+    bench.run(main)
+
+
+def test_who_waits_for_work_that_cannot_come_hears_why(bench: Bench) -> None:
+    bench.options = TabletOptions(stall_files=3, write_wait_seconds=1.0)
+    bench.memtable_limit_bytes = 1000
+    plan = FaultPlan()
+    bench.fs = FaultyFileSystem(bench.memory, plan, bench.runtime)
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", bytes(1000))])
+        plan.fail("create", Unavailable("no DataNode"), path="sstables/", times=-1)
+        with pytest.raises(Unavailable, match="no DataNode"):
+            tablet.flush()
+        with pytest.raises(Unavailable, match=r"wait for a flush; the last one failed: no DataNode; nothing was app"):
+            tablet.mutate([put(b"s", b"f:a", b"")])
+        plan.clear()
+        for n in range(3):
+            tablet.flush()
+            if n < 2:
+                tablet.mutate([put(b"%d" % n, b"f:a", b"")])
+        bench.shared.compactions_on = False
+        with pytest.raises(Unavailable, match=r"waits for a compaction; compactions are switched off .*tion_switch"):
+            tablet.mutate([put(b"s", b"f:a", b"")])
+        bench.shared.compactions_on = True
+        plan.fail("create", Unavailable("no DataNode"), path="sstables/", times=-1)
+        with pytest.raises(Unavailable, match="no DataNode"):
+            tablet.compact(True)
+        with pytest.raises(Unavailable, match=r"waits for a compaction; the last one failed: no DataNode; nothing"):
+            tablet.mutate([put(b"s", b"f:a", b"")])
+        bench.shared.set_out_of_space("the disk is full; make room")
+        with pytest.raises(Unavailable, match=r"waits for a compaction; the disk is full; make room; nothing"):
+            tablet.mutate([delete(b"s", b"f:a")])
+        bench.shared.set_out_of_space("")
+        plan.clear()
+        tablet.flush()
+        tablet.compact(True)
+        tablet.mutate([put(b"s", b"f:a", b"")])
 
     bench.run(main)
 
