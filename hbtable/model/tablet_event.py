@@ -10,6 +10,8 @@ NOT_LOADED: Final = "not loaded"
 """Its owner could not load it."""
 TAKEN: Final = "taken"
 """The master took it from this server, or noted that a dead one has it no more."""
+NOT_SPLIT: Final = "not split"
+"""It has too many requests for one server, and no row would halve them."""
 LEFT: Final = "left"
 """This server flushed it and gave it up."""
 SPLIT: Final = "split"
@@ -17,7 +19,7 @@ SPLIT: Final = "split"
 MERGED: Final = "merged"
 """The master made it of several neighbours."""
 
-ORDER: Final = (SPLIT, MERGED, GIVEN, NOT_LOADED, SERVED, LEFT, TAKEN)
+ORDER: Final = (SPLIT, MERGED, GIVEN, NOT_LOADED, SERVED, NOT_SPLIT, LEFT, TAKEN)
 """Of the events of one generation."""
 
 

@@ -190,6 +190,7 @@ class GeventRuntime:
         self.random = random.Random()
         # Four of these are in every request, and a method around it would double what one takes.
         self.clock_seconds: Callable[[], float] = partial(time.clock_gettime, _BOOT_CLOCK)
+        self.processor_seconds: Callable[[], float] = time.process_time
         self.deaths: Deaths = TaskDeaths(self.clock_seconds)
         self._options = options or GeventOptions()
         self._workers: dict[str, ThreadPool] = {}

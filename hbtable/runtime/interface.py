@@ -104,6 +104,9 @@ class Runtime(Protocol):
         """Never goes back and counts the time a machine was suspended (CLOCK_BOOTTIME): for leases and durations.
         Any thread may ask."""
 
+    def processor_seconds(self) -> float:
+        """The processor's time that this process has taken, in all its threads."""
+
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
         """Runs `function` as a task, later. An error in it is kept in Task.error and logged."""
 

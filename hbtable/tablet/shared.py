@@ -107,13 +107,11 @@ class SharedState:
         self.files_in_flight: set[str] = set()
         """SSTables being written, or written and not yet surely named in METADATA: no garbage (bug class 17)."""
         self._files = 0
-        self.flush_failure = ""
-        """The reason why the last minor compaction of any tablet failed; "" when it did not."""
+        self.flush_failure = ""  # the reason, when the last minor compaction of any tablet failed
         self.flushes = registry.counter("hbtable_minor_compactions_total", "Memtables written to SSTables.")
         self.flushed_bytes = registry.counter("hbtable_minor_compacted_bytes_total", "SSTable bytes of flushes.")
         self.compacted_bytes = registry.counter("hbtable_compacted_bytes_total", "SSTable bytes of other compactions.")
-        self.replaced_bytes = 0
-        """Of files that compactions have replaced: what a collection of garbage finds."""
+        self.replaced_bytes = 0  # of files that compactions have replaced: what a collection of garbage finds
         self.compaction_seconds = {
             kind: registry.histogram(
                 "hbtable_compaction_seconds", "Time of one finished compaction.", LONG_SECONDS_BUCKETS, kind=kind

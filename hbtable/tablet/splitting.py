@@ -5,10 +5,15 @@ that holds anything, so that neither child is empty; a row is never cut, so a ta
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hbtable.encoding.cell_key import row_of
 from hbtable.model.ranges import RowRange
+
+_FEWEST_SAMPLES: Final = 32
+"""Of a load. Fewer say nothing of it."""
+_LEAST_PART: Final = 0.25
+"""Of the load, on either side, from the first to the last moment. Less: splits that relieve nobody."""
 
 
 class SplitCandidate(NamedTuple):
@@ -36,6 +41,23 @@ def choose_row(candidates: Sequence[SplitCandidate], rows: RowRange, first_row: 
 
 def may_split_at(row: bytes, rows: RowRange, first_row: bytes) -> bool:
     return rows.start < row and row > first_row and rows.holds(row)
+
+
+def halving_row(samples: Sequence[bytes], rows: RowRange) -> bytes | None:
+    """The row that halves a load of which these rows are samples, in the order of time. None when there is none: most
+    of the load is on one row, or it moves through the tablet, as writes of ascending rows do, so that all of it would
+    soon be on one side."""
+    ordered = sorted(samples)
+    places = [place for place in range(1, len(ordered)) if ordered[place - 1] != ordered[place]]
+    if len(ordered) < _FEWEST_SAMPLES or not places:
+        return None
+    chosen = ordered[min(places, key=lambda place: abs(2 * place - len(ordered)))]
+    half = len(samples) // 2
+    for part in samples[:half], samples[half:]:
+        left = sum(1 for row in part if row < chosen)
+        if not _LEAST_PART <= left / len(part) <= 1 - _LEAST_PART:
+            return None
+    return chosen if may_split_at(chosen, rows, b"") else None
 
 
 def middle_row(sizes: Iterable[tuple[bytes, int]]) -> bytes | None:

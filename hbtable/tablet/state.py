@@ -22,6 +22,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.damage import DamagedFiles
+from hbtable.tablet.heat import Heat
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads.column_selection import ColumnSelection
@@ -53,9 +54,9 @@ class TabletState:
 
     __slots__ = (
         "applied", "attention_at", "builder", "clock", "counts", "damaged", "dead_at_compaction", "dead_at_flush",
-        "environment", "gate", "installed", "is_open", "keeper", "last_selection", "markers_at_flush", "max_cell_bytes",
-        "max_row_bytes", "range", "ranges_deleted", "reads", "row_locks", "sequence", "shared", "spreading",
-        "tablet_id", "tally", "unflushed_since", "version", "writes",
+        "environment", "gate", "heat", "installed", "is_open", "keeper", "last_selection", "markers_at_flush",
+        "max_cell_bytes", "max_row_bytes", "range", "ranges_deleted", "reads", "row_locks", "sequence", "shared",
+        "spreading", "tablet_id", "tally", "unflushed_since", "version", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +92,7 @@ class TabletState:
         self.reads = 0
         self.writes = 0
         self.counts = RequestCounts()
+        self.heat = Heat(runtime.random)
         self.installed = 0
         """Number of versions that there were."""
         self.unflushed_since = 0.0

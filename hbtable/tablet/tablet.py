@@ -33,6 +33,7 @@ from hbtable.tablet.compactions.planning import (
     write_pressure,
 )
 from hbtable.tablet.damage import DamagedFiles
+from hbtable.tablet.heat import Heat
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.range_deleting import RangeDeleter
@@ -205,6 +206,11 @@ class Tablet:
     def requests(self) -> tuple[int, int]:
         """Reads and writes since it was opened here."""
         return self._state.reads, self._state.writes
+
+    @property
+    def heat(self) -> Heat:
+        """The work that its requests made since it was opened here, and which rows they are about."""
+        return self._state.heat
 
     @property
     def damaged(self) -> DamagedFiles:

@@ -22,6 +22,7 @@ from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import CompactionCancelled
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.hot_tablets import HotTablets
 from hbtable.tabletserver.maintenance_plan import (
     Compact,
     Decision,
@@ -80,10 +81,11 @@ class Maintenance:
         tablets: Mapping[int, Tablet],
         commit_log: CommitLog,
         shared: SharedState,
-        split: Callable[[int, bytes | None], bool],
+        split: Callable[[int, bytes | None, str], bool],
         session: Session,
         options: MaintenanceOptions,
         memtable_limit_bytes: int,
+        hot_tablets: HotTablets | None = None,
     ) -> None:
         self._runtime = runtime
         self._tablets = tablets
@@ -93,6 +95,7 @@ class Maintenance:
         self._session = session
         self._options = options
         self._memtable_limit_bytes = memtable_limit_bytes
+        self._hot_tablets = hot_tablets
         self._wake = runtime.event()
         self._jobs: dict[_Job, Task] = {}
         self._not_before: dict[_Job, float] = {}
@@ -169,7 +172,8 @@ class Maintenance:
         oldest = self._log.tablets_of_oldest_segment()
         facts += that_count(self._resting, facts, oldest, self._options.total_memtable_bytes)
         decisions = plan(facts, self._log.size_bytes, oldest, self._options)
-        decisions += self._flushes_that_make_room(facts) if self._shared.out_of_space else []
+        hot = self._hot_tablets.decisions() if self._hot_tablets is not None else []
+        decisions += self._flushes_that_make_room(facts) if self._shared.out_of_space else hot
         now = self._runtime.clock_seconds()
         started: list[Decision] = []
         self._planned = []
@@ -395,8 +399,10 @@ class Maintenance:
                 tablet.flush()
             case Compact():
                 tablet.compact(False, split_bytes=self._split_bytes())
+            case Split(row=bytes() as row) if self._hot_tablets is not None:
+                self._hot_tablets.tried(decision.tablet_id, self._split(decision.tablet_id, row, decision.why))
             case _:
                 size = tablet.sstable_bytes()
-                if not self._split(decision.tablet_id, None):
+                if not self._split(decision.tablet_id, None, decision.why):
                     self._unsplittable[decision.tablet_id] = size
                     self._noted.pop(decision.tablet_id, None)  # which still says to split, at once and for ever

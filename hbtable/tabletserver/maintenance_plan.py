@@ -32,6 +32,15 @@ class MaintenanceOptions:
     leaves the log, too. Longer: fewer small segments on a quiet server."""
     split_bytes: int = 256 << 20
     """A tablet of more SSTable bytes splits, unless its table says otherwise. 0: never."""
+    hot_split_share: float = 0.4
+    """In a cluster, and with several server processes: a tablet whose requests take this part of a processor, of late,
+    splits at the row that halves them, so that the halves go to two servers. Larger: fewer splits, and more load on one
+    server. 0: never."""
+    hot_split_requests: float = 200.0
+    """Rows read and written in a second; a tablet of fewer does not split because of its load, whatever they take. The
+    normalizer does not merge tablets that have so many together."""
+    hot_split_seconds: float = 60.0
+    """The time for which a tablet has too much load before it splits. Longer: what comes in waves splits nothing."""
     parallel_flushes: int = 2
     """Minor compactions at a time. More: writers wait less for memory, readers more for the processor."""
     parallel_compactions: int = 1
@@ -81,10 +90,11 @@ class Compact(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A split in the middle."""
+    """A split at this row; in the middle without one."""
 
     tablet_id: int
     why: str
+    row: bytes | None = None
 
 
 Decision = Flush | Compact | Split

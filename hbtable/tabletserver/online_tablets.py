@@ -241,14 +241,15 @@ class OnlineTablets:
                 "tablets, through which it would have to give up this one"
             )
 
-    def replace_parent(self, parent_id: int, children: tuple[Tablet, Tablet]) -> None:
-        """The moment of a split in memory: in one stretch without a switch, so that no row is ever without tablet."""
+    def replace_parent(self, parent_id: int, children: tuple[Tablet, Tablet], why: str) -> None:
+        """The moment of a split in memory: in one stretch without a switch, so that no row is ever without tablet.
+        `why`: for the children's histories."""
         if self._ended:
             return
         del self.tablets[parent_id]
         for child in children:
             self.tablets[child.record.tablet_id] = child
-            self._note(child.record, SPLIT, self._incarnation, f"tablet {parent_id} was split")
+            self._note(child.record, SPLIT, self._incarnation, why)
 
     def _say_absent(self, tablet_id: int) -> None:
         held = self._in_own_log(tablet_id)

@@ -32,6 +32,7 @@ from hbtable.metadata.tablet_history import TabletHistory
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
+from hbtable.model.tablet_event import NOT_SPLIT
 from hbtable.quotas.quotas_file import WatchedQuotas
 from hbtable.quotas.throttling import Throttling
 from hbtable.rpc.services import TabletService
@@ -47,6 +48,7 @@ from hbtable.tabletserver.draining import Draining
 from hbtable.tabletserver.family_usage import FAMILY_MEASURES, FamilySamples
 from hbtable.tabletserver.guarded_service import GuardedTabletService
 from hbtable.tabletserver.highest_id import highest_tablet_id
+from hbtable.tabletserver.hot_tablets import HotTablets
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.membership import Membership, new_incarnation
@@ -140,6 +142,7 @@ class TabletServerRole:
             session,
             options.maintenance,
             options.tablet.memtable_bytes,
+            self._hot_tablets(registry),
         )
         throttling = Throttling(runtime, options.throttled_wait_seconds, registry)
         self._quotas = WatchedQuotas(runtime, session, throttling.use)
@@ -194,6 +197,17 @@ class TabletServerRole:
             shares_cluster=self._has_peers,
             note=self._history.note,
         )
+
+    def _hot_tablets(self, registry: Registry) -> HotTablets | None:
+        """None on a single server: the halves of a tablet would be as much for it as the whole."""
+        if not self._has_peers:
+            return None
+
+        def note(record: TabletRecord, why: str) -> None:
+            self._history.note(record, NOT_SPLIT, self.incarnation, why)
+
+        tablets = self._online_tablets.tablets
+        return HotTablets(self._runtime, tablets, self.shared.wall.millis, note, registry, self._options.maintenance)
 
     def _measure(self, registry: Registry) -> None:
         tablets = self._online_tablets.tablets

@@ -56,10 +56,10 @@ class Splitter:
         self._insist = insist
 
     @switches
-    def split(self, tablet_id: int, split_row: bytes | None) -> bool:
+    def split(self, tablet_id: int, split_row: bytes | None, why: str = "it was asked to") -> bool:
         """Both children are served on return. False when there is no row to split at. InvalidRequest for a row outside
         the tablet, SwitchedOff. After any other error the parent is served as before, or lost to another owner.
-        *Switches.*"""
+        `why`: for the children's histories. *Switches.*"""
         if not self._allowed():
             raise SwitchedOff("nothing was split: splits are switched off (splitormerge_switch 'SPLIT', true)")
         with self._online_tablets.lock(tablet_id):
@@ -74,7 +74,7 @@ class Splitter:
             # The children's locks as well: METADATA shows them before its answer is here, and a master that finds them
             # not served asks for them to be loaded, or takes them back.
             with self._online_tablets.lock(left_id), self._online_tablets.lock(right_id):
-                child = self._swapped(tablet, row, left_id, right_id)
+                child = self._swapped(tablet, row, (left_id, right_id), why)
         tablet.close()
         log.info("tablet %d: split at %r into %d and %d", tablet_id, row, left_id, right_id)
         try:
@@ -84,16 +84,16 @@ class Splitter:
         return True
 
     @switches
-    def _swapped(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> Tablet:
+    def _swapped(self, tablet: Tablet, row: bytes, ids: tuple[int, int], why: str) -> Tablet:
         """Steps 1 to 3; the right child."""
         parent_id = tablet.record.tablet_id
         tablet.freeze_for_unload()
         try:
-            right = self._commit(tablet, row, left_id, right_id)
+            right = self._commit(tablet, row, *ids)
         except BaseException:
             tablet.thaw()
             raise
-        return self._swap(parent_id, tablet, right)
+        return self._swap(parent_id, tablet, right, f"tablet {parent_id} was split at {row!r}: {why}")
 
     @switches
     def _commit(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> TabletRecord:
@@ -102,13 +102,13 @@ class Splitter:
         now = self._wall_millis()
         return tablet.change_record(lambda parent: split_records(parent, row, left_id, right_id, now)[1], self._insist)
 
-    def _swap(self, parent_id: int, parent: Tablet, right: TabletRecord) -> Tablet:
+    def _swap(self, parent_id: int, parent: Tablet, right: TabletRecord, why: str) -> Tablet:
         """No switch between the commit and the return: from here on the children serve. The right one."""
         left = right.left
         assert left is not None
         self._commits.before(left.tablet_id, lambda: self._catalog.put_tablet_if_absent(left))
         children = parent.child(left, self._commits.commit), parent.child(right, self._commits.commit)
-        self._online_tablets.replace_parent(parent_id, children)
+        self._online_tablets.replace_parent(parent_id, children, why)
         return children[1]
 
     @switches

@@ -1,6 +1,7 @@
 """One master and several tablet servers, each a process of its own under simulation, over one disk and lock service."""
 
 import random
+from collections import Counter
 
 from hbtable.client.client import Client
 from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed
@@ -26,6 +27,8 @@ class Node:
         self.session = cluster.lock_service.open_session(name, self.runtime)
         self.registry = Registry()
         self.pending = []
+        self.calls = Counter()
+        """By name: those that it carried out for others."""
         locator = Locator(self.session, cluster.transport, self.runtime)
         self.catalog = Catalog(self.session, locator, self.fs)
 
@@ -53,6 +56,7 @@ class Remote:
             done = self._cluster.runtime.event()
 
             def run():
+                self._node.calls[name] += 1
                 try:
                     answer.append((method(*arguments), None))
                 except HbtableError as error:

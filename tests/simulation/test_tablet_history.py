@@ -105,7 +105,8 @@ def test_a_death_a_split_and_metadata_itself():
         asked.client.admin.split(TABLE, ROWS[1])
         child = asked.until(lambda found: SPLIT in kinds(found))
         (event,) = [one for one in child.events if one.what == SPLIT]
-        assert event.why == f"tablet {again.tablet.tablet_id} was split"
+        assert event.why.startswith(f"tablet {again.tablet.tablet_id} was split at ")
+        assert event.why.endswith(": it was asked to")
         for row in (b"", b"table/x"):
             assert asked.told(row, b"hbase:meta").state == "served"
         assert kinds(asked.told(b"table/x", b"hbase:meta")).count(GIVEN) >= 1

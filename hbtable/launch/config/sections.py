@@ -3,6 +3,7 @@
 The roles of a cluster have most of the same sections (cluster_configuration.py).
 """
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -130,8 +131,10 @@ def servers_options(configuration: Configuration) -> TabletServerOptions:
 
 def normalizer_options(configuration: Configuration) -> NormalizerOptions:
     """Options of the master's normalizer: a merge must not make a tablet that is split at once."""
-    split_bytes = configuration.options("maintenance", MaintenanceOptions).split_bytes
-    return replace(configuration.options("normalizer", NormalizerOptions), split_bytes=split_bytes or None)
+    maintenance = configuration.options("maintenance", MaintenanceOptions)
+    busy = maintenance.hot_split_requests if maintenance.hot_split_share else math.inf
+    options = configuration.options("normalizer", NormalizerOptions)
+    return replace(options, split_bytes=maintenance.split_bytes or None, busy_requests=busy)
 
 
 def embedded_options(configuration: Configuration) -> EmbeddedOptions:

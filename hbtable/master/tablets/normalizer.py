@@ -165,7 +165,8 @@ class Normalizer(BackgroundWork):
             for status in self._transport.tablet_admin(server).tablets(table.table_id):
                 if status.record.owner == server and not status.damaged:
                     sizes[status.record.tablet_id] = status.sstable_bytes + status.memtable_bytes
-        return plans(table.schema, tablets, sizes, self._options, self._wall_millis(), self._merges_toggle.is_on())
+        now, merges_on = self._wall_millis(), self._merges_toggle.is_on()
+        return plans(table.schema, tablets, sizes, self._options, now, merges_on, reports.tablet_loads)
 
     @switches
     def _carry_out(self, table: TableRecord, plan: Plan) -> bool:

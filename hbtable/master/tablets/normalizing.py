@@ -11,15 +11,18 @@ large as each other (paper, section 5.2: the master merges; HBase's SimpleRegion
     true                       every one, as in HBase                   less than 1 MiB, as in HBase
 
 Where a table says nothing, a tablet that was never written to stays: somebody made it for rows to come. A merge makes a
-tablet of half the size at most at which it would be split again, unless the rest of it holds nothing.
+tablet of half the size at most at which it would be split again, unless the rest of it holds nothing; and none of
+tablets with many requests, which would be split again for their load (tabletserver/hot_tablets.py).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final, NamedTuple, final
 
 from hbtable.master.tablets.ownership import first_unflushed
+from hbtable.master.tablets.server_load import TabletLoad
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import TabletRecord
 
@@ -27,6 +30,7 @@ _MIB: Final = 1 << 20
 _MOST: Final = 100
 """Tablets that become one at once, as in HBase."""
 _DEFAULT_SPLIT_BYTES: Final = 256 << 20
+_DEFAULT_BUSY_REQUESTS: Final = 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class NormalizerOptions:
     """A table of fewer tablets is left as it is."""
     split_bytes: int | None = None
     """MaintenanceOptions.split_bytes; None: its default."""
+    busy_requests: float | None = None
+    """MaintenanceOptions.hot_split_requests; None: its default. Infinite: no tablet splits because of its load."""
 
 
 class PlannedMerge(NamedTuple):
@@ -81,9 +87,10 @@ def plans(
     options: NormalizerOptions,
     now: int,
     merges_on: bool = True,
+    loads: Mapping[int, TabletLoad] = MappingProxyType({}),
 ) -> list[Plan]:
     """`tablets`: all of the table, ascending. `sizes`: bytes by tablet id; one without a size stays as it is.
-    `merges_on`: tablets may be merged at all. `now`: wall clock, milliseconds."""
+    `merges_on`: tablets may be merged at all. `now`: wall clock, milliseconds. `loads`: as far as they are known."""
     rules = _Rules.of(schema)
     if not tablets:
         return []
@@ -94,7 +101,7 @@ def plans(
         found.extend(_splits(tablets, counted, average))
     if merges_on and rules.merges and len(tablets) >= options.min_tablets:
         split_bytes = schema.split_bytes or options.split_bytes or _DEFAULT_SPLIT_BYTES
-        runs = _Runs(rules, counted, min(average, split_bytes / 2), options, now)
+        runs = _Runs(rules, counted, min(average, split_bytes / 2), options, now, loads)
         found.extend(runs.merges(tablets, average))
     return found
 
@@ -142,13 +149,22 @@ class _Runs:
     """Finds runs of neighbours to merge."""
 
     def __init__(
-        self, rules: _Rules, sizes: Mapping[int, int], most_bytes: float, options: NormalizerOptions, now: int
+        self,
+        rules: _Rules,
+        sizes: Mapping[int, int],
+        most_bytes: float,
+        options: NormalizerOptions,
+        now: int,
+        loads: Mapping[int, TabletLoad],
     ) -> None:
         self._rules = rules
         self._sizes = sizes
         self._most_bytes = most_bytes
         self._options = options
         self._now = now
+        self._loads = loads
+        busy = options.busy_requests
+        self._most_requests = _DEFAULT_BUSY_REQUESTS if busy is None else busy
 
     def merges(self, tablets: Sequence[TabletRecord], average: float) -> list[Plan]:
         """The merges of the table's tablets. As many tablets stay as its target says."""
@@ -164,24 +180,31 @@ class _Runs:
     def _runs(self, tablets: Sequence[TabletRecord]) -> list[list[TabletRecord]]:
         runs: list[list[TabletRecord]] = []
         run: list[TabletRecord] = []
-        held = 0
+        held, requests = 0, 0.0
         for tablet in tablets:
             fits = self._is_ripe(tablet)
-            size = self._sizes.get(tablet.tablet_id, 0)
+            size, load = self._sizes.get(tablet.tablet_id, 0), self._requests(tablet)
             joins = (
                 bool(run)
                 and fits
                 and len(run) < _MOST
                 and run[-1].range.stop == tablet.range.start
                 and (not size or not held or held + size <= self._most_bytes)
+                and (not load or requests + load < self._most_requests)
             )
             if not joins:
-                run, held = [], 0
+                run, held, requests = [], 0, 0.0
                 runs.append(run)
             if fits:
                 run.append(tablet)
                 held += size
+                requests += load
         return runs
+
+    def _requests(self, tablet: TabletRecord) -> float:
+        """In a second."""
+        load = self._loads.get(tablet.tablet_id)
+        return load.reads + load.writes if load is not None else 0.0
 
     def _is_ripe(self, tablet: TabletRecord) -> bool:
         size = self._sizes.get(tablet.tablet_id)

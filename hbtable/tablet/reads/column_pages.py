@@ -16,6 +16,7 @@ from hbtable.model.read import ColumnSlices, RowsByColumn, ScanPage, ScanPositio
 from hbtable.sstable.joined_rows import RowPairs, joined_rows
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
+from hbtable.tablet.heat import READ
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill
@@ -117,6 +118,7 @@ class _Page:
             return None
         rows = sum(len(piece.rows) for piece in self._pieces)
         state.reads += rows
+        state.heat.saw(READ + rows - 1, (self._last_row,))
         state.counts.read_families(state.version.layout, families, rows)
         state.tally.examined += rows * len(self._wanted)
         position = None if is_over else ScanPosition(successor(self._last_row))

@@ -16,6 +16,7 @@ from hbtable.model.read import PlainSlices, ScanPage, ScanPosition, ScanRequest
 from hbtable.sstable.block import Block
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
+from hbtable.tablet.heat import READ
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill
@@ -108,6 +109,7 @@ class _Page:
         if not self._rows:
             return None
         state.reads += self._rows
+        state.heat.saw(READ + self._rows - 1, (self._last_row,))
         state.counts.read_all(state.version.layout, self._rows)
         state.tally.examined += self._cells
         size = self._content_bytes + _COUNTED_BYTES * self._cells

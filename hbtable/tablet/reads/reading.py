@@ -29,6 +29,7 @@ from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, byt
 from hbtable.model.values import LARGEST_I64, check_bytes
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
+from hbtable.tablet.heat import READ
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_pages import column_page
 from hbtable.tablet.reads.column_selection import ColumnSelection
@@ -55,6 +56,7 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
     state.gate.check_served()
     _check_rows(state, rows)
     state.reads += len(rows)
+    state.heat.saw(READ, rows)
     found: list[Row] = []
     paced = row_filter = sieve = None
     if len(rows) > _ROWS_BETWEEN_PAUSES or spec.filter is not None:
@@ -219,6 +221,7 @@ def _page_of_rows(
             raise damage
         exhausted = False  # the rows before the damage; the next page begins with it
     state.reads += len(page.rows)
+    state.heat.saw(READ, page.rows)
     if selection is not None:
         state.counts.read(selection, len(page.rows))
     return page.page(exhausted)

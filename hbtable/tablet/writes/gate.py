@@ -154,7 +154,7 @@ class Gate:
         return "", self._changed
 
     def why_no_merge(self) -> str:
-        """What keeps merging compactions of this tablet away, behind what is said of it; "": nothing is known to."""
+        """The reason why no merging compaction of this tablet comes, to be put behind what waits; "": none is known."""
         return _why(self._shared.no_compactions(), self.merge_failure)
 
     def _note_change(self) -> None:

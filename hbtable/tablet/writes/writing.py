@@ -32,6 +32,7 @@ from hbtable.model.values import shown
 from hbtable.runtime.joining import Joiner
 from hbtable.runtime.slices import let_go, with_pauses
 from hbtable.switches import switches
+from hbtable.tablet.heat import WRITE
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.cost_limit import TO_WRITERS, paced_request
 from hbtable.tablet.reads.reading import read_row
@@ -297,6 +298,7 @@ class TabletWriter:
         if last == state.sequence:
             return built  # no operations at all
         state.writes += last - state.sequence
+        state.heat.saw(WRITE, built.rows)
         state.counts.wrote(built.layout, built.by_stack)
         state.sequence = last
         row_locks = self._row_locks

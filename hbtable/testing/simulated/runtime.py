@@ -70,6 +70,8 @@ class SimulatedRuntime:
         self.deaths: Deaths = TaskDeaths(self.clock_seconds, restarts=False)
         self.wall_offset_millis = 0
         """Added to the wall clock: set it to make the wall clock jump."""
+        self.processor_seconds: Callable[[], float] = float
+        """As of the port: no time at all, unless a test says how much."""
         self._seed = seed
         self._options = options or SimulationOptions()
         self._process = ProcessState(name)

@@ -84,7 +84,7 @@ def test_no_job_is_done_again_and_nothing_is_split_that_a_compaction_made_small(
         session: Any = SimpleNamespace(valid=lambda: True, over=lambda: False)
         shared = SharedState(runtime, "server", Registry(), 256 * MIB)
 
-        def split(tablet_id: int, _row: bytes | None) -> bool:
+        def split(tablet_id: int, _row: bytes | None, _why: str) -> bool:
             splits.append(tablet_id)
             return True
 
