@@ -1,13 +1,13 @@
 """What an embedded database runs takes threads, locks and queues from runtime/threads/native_threads.py, which monkey
 patches of a program do not reach. Roles of a cluster and the shell are processes of our own, and unpatched. The pool
-for happybase and the jobs of mapreduce belong to the program's own threads, patched or not."""
+for happybase, the jobs of mapreduce and the clusters of testing belong to the program's own threads, patched or not."""
 
 import ast
 from pathlib import Path
 
 from tests.architecture.product_trees import PRODUCT, product_files, product_tree
 
-OURS = ("launch", "shell", "happybase", "mapreduce")
+OURS = ("launch", "shell", "happybase", "mapreduce", "testing")
 OF_CLUSTERS = ("fs/hdfs", "fs/webhdfs", "fs/calls", "lockservice/zookeeper", "lockservice/lease")
 PATCHED = {"threading", "queue", "_thread", "concurrent"}
 

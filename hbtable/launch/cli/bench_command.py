@@ -1,9 +1,7 @@
 """`hbtable bench`: arguments, and servers of its own; the work is hbtable.shell.bench's."""
 
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,8 +11,6 @@ import click
 
 from hbtable.launch.cli.shell_commands import server_options
 from hbtable.launch.cli.transfer_commands import shown
-
-_STOP_SECONDS: Final = 60
 
 
 def _counts(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:
@@ -102,29 +98,10 @@ _GIVEN: Final = click.core.ParameterSource.COMMANDLINE
 @contextmanager
 def _own_server(count: int) -> Iterator[str]:
     """The address of a server with so many tablet servers, which ends with the with block."""
-    from hbtable.shell.errors import CannotConnect
+    from hbtable.launch.servers.started_server import started_server
 
-    with tempfile.TemporaryDirectory(prefix="hbtable-bench-") as folder, Path(folder, "errors").open("w+") as errors:
-        command = [sys.executable, "-m", "hbtable", "start", "--data", str(Path(folder, "data")), "--port", "0"]
-        process = subprocess.Popen(  # noqa: S603 -- this very program
-            [*command, "--servers", str(count)], stdout=subprocess.PIPE, stderr=errors, text=True
-        )
-        try:
-            assert process.stdout is not None
-            found = next((port for line in process.stdout if (port := re.search(r"127\.0\.0\.1:(\d+)", line))), None)
-            if found is None:
-                errors.seek(0)
-                raise CannotConnect(f"the server of {count} tablet servers did not start: {errors.read()[-1000:]}")
-            yield f"127.0.0.1:{found[1]}"
-        finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+    with started_server(count) as server:
+        yield f"127.0.0.1:{server.port}"
 
 
 COMMANDS: Final = (bench,)

@@ -1,0 +1,49 @@
+"""`hbtable start --servers N` as a child process over a temporary folder: to measure it or test programs."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hbtable.errors import Unavailable
+
+_STOP_SECONDS: Final = 60
+
+
+class StartedServer(NamedTuple):
+    """The launcher of server processes; it serves on 127.0.0.1."""
+
+    port: int
+    pid: int
+
+
+@contextmanager
+def started_server(count: int, defines: Sequence[str] = ()) -> Iterator[StartedServer]:
+    """So many server processes behind a free port, until the with block ends. `defines`: SECTION.KEY=VALUE.
+    Unavailable: it did not start."""
+    with tempfile.TemporaryDirectory(prefix="hbtable-own-") as folder, Path(folder, "errors").open("w+") as errors:
+        command = [sys.executable, "-m", "hbtable", "start", "--data", str(Path(folder, "data")), "--port", "0"]
+        command += ["--servers", str(count), *(word for define in defines for word in ("-D", define))]
+        process = subprocess.Popen(  # noqa: S603 -- this very program
+            command, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        try:
+            assert process.stdout is not None
+            found = next((port for line in process.stdout if (port := re.search(r"127\.0\.0\.1:(\d+)", line))), None)
+            if found is None:
+                errors.seek(0)
+                raise Unavailable(f"the server of {count} processes did not start: {errors.read()[-1000:]}")
+            yield StartedServer(int(found[1]), process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
