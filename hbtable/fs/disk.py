@@ -6,6 +6,7 @@ They raise OSError; local.py knows the paths users see and translates. None touc
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from typing import Final
 
@@ -142,7 +143,7 @@ def read_all(descriptor: int, offset: int, size: int) -> bytes:
 def status(absolute: str, path: str) -> FileStatus:
     """FileNotFoundError also for a folder."""
     result = os.stat(absolute)
-    if os.path.isdir(absolute):
+    if stat.S_ISDIR(result.st_mode):
         raise FileNotFoundError(2, "is a folder", absolute)
     return FileStatus(path, result.st_size, result.st_mtime_ns // 1_000_000)
 

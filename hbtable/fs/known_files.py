@@ -26,6 +26,8 @@ _LOOKS: Final = 50
 _LOOK_SECONDS: Final = 0.0005
 """A look ends after this with fewer: where the folder lies on another machine each file costs as much, and all requests
 wait meanwhile."""
+_ROUND_SECONDS: Final = 1.0
+"""A round over all files begins this long after the one before: few files were looked at ten times a second."""
 _GONE_NAMES: Final = 1000
 _LOGS: Final = "logs/"
 _STATE: Final = (_LOGS, "lockservice/", "metadata/")
@@ -73,6 +75,8 @@ class KnownFiles:
         """Those of which everything is just being deleted."""
         self._rounds: list[Iterator[str]] = [iter(()), iter(())]
         """The files that are next to be looked at, and the deleted ones."""
+        self._next_rounds = [0.0, 0.0]
+        """The times from which the next ones may begin."""
 
     def opened(self, path: str, length_bytes: int) -> None:
         """Notes a file that is opened to be read: nothing more is appended to it."""
@@ -159,12 +163,15 @@ class KnownFiles:
         return not changing and all(file.path != path for file in self.growing)
 
     def _next(self, kind: int, paths: Iterable[str]) -> Iterator[str]:
-        """One at least; the next round begins after the last one."""
-        ends = self._clock_seconds() + _LOOK_SECONDS
+        """One at least, until the round is over, and none until the next one may begin."""
+        now = self._clock_seconds()
+        ends = now + _LOOK_SECONDS
         for _ in range(_LOOKS):
             path = next(self._rounds[kind], None)
             if path is None:
-                self._rounds[kind] = iter(tuple(paths))
+                if now >= self._next_rounds[kind]:
+                    self._rounds[kind] = iter(tuple(paths))
+                    self._next_rounds[kind] = now + _ROUND_SECONDS
                 return
             yield path
             if self._clock_seconds() >= ends:
