@@ -11,12 +11,13 @@
 
     mapreduce.run(db.table("webtable"), words, total, db.table("counts"), columns=["contents:"])
 
-job.py says what a job is and keeps it for a later run, tasks.py maps and reduces a part of it, engines.py gives the
-tasks to whoever runs them, counting.py counts.
+job.py says what a job is, running.py begins it or goes on with it, tasks.py maps and reduces a part of it, engines.py
+gives the tasks to whoever runs them, work_folder.py keeps what is done, recognition.py tells jobs from each other, and
+counting.py counts.
 """
 
 from hbtable.mapreduce.counting import count
-from hbtable.mapreduce.engines import run
 from hbtable.mapreduce.job import JobResult
+from hbtable.mapreduce.running import run
 
 __all__ = ["JobResult", "count", "run"]

@@ -10,11 +10,14 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
+from uuid import uuid4
 
 from hbtable.client.given import bytes_of
 from hbtable.dataflow import Split, WriteTarget, read, write
+from hbtable.fs.disk import sync_descriptor, sync_folder
 from hbtable.mapreduce.counting import counting
 from hbtable.mapreduce.job import MapReduceJob, Pair, Reducer
+from hbtable.mapreduce.work_folder import BEGUN
 
 T = TypeVar("T")
 
@@ -102,11 +105,27 @@ def _put_out(job: MapReduceJob, number: int, made: Iterator[Any]) -> None:
         for _ in made:
             pass
     else:
-        path = Path(job.output, f"part-{number:05}")
-        part = path.with_suffix(".part")
-        with part.open("wb") as file:
+        _write_part(job.output, part_name(number), made)
+
+
+def part_name(number: int) -> str:
+    """The name of a reduce task's file in a folder of the output."""
+    return f"part-{number:05}"
+
+
+def _write_part(folder: str, name: str, made: Iterator[Any]) -> None:
+    """It comes whole, also when the task runs twice at once, and is durable before anybody says that it is done."""
+    part = Path(folder, f"{BEGUN}{uuid4().hex}")
+    try:
+        with part.open("xb") as file:
             file.writelines(bytes_of("a line of the output", line) + b"\n" for line in made)
-        part.rename(path)
+            file.flush()
+            sync_descriptor(file.fileno())
+        part.rename(Path(folder, name))
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
 
 
 def _attempted(task: str, attempts: int, work: Callable[[Counter[str]], list[list[Pair]]]) -> TaskYield:

@@ -33,6 +33,7 @@ THREADS = {
     "shell/shadow/proxy.py": "ends the connection of one client",
     "shell/shadow/repeating.py": "tells it, leaves the call out and goes on",
     "launch/roles/watchdog.py": "ends the process",
+    "mapreduce/engines.py": "ends the process, of one task at a time, which may be done again",
 }
 """Files that begin threads, and what becomes of a bug in one."""
 

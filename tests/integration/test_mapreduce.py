@@ -11,7 +11,7 @@ import pytest
 
 import hbtable
 from hbtable import mapreduce
-from hbtable.mapreduce.job import WorkFolder
+from hbtable.mapreduce.work_folder import WorkFolder
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
 
