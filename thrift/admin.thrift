@@ -384,6 +384,11 @@ service HbtableAdmin {
    * Whether it was done. */
   bool adminCheckAndMutate(1: binary table, 2: binary row, 3: binary family, 4: binary qualifier, 5: binary expected,
     6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
+  /** As adminMutate, if the row meets a condition. Without an operator: if `read` finds a cell. Else the newest cell that
+   * it finds in the one column it names stands so (=, !=, <, <=, >, >=) to `value`; none is no value. Whether it was
+   * done. */
+  bool adminMutateIf(1: binary table, 2: binary row, 3: AdminRead read, 4: string compare, 5: binary value,
+    6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
   /** All rows from startRow on and before stopRow (empty: to the end), by one change in each of the table's tablets,
    * whatever the rows hold. Cells later than `timestamp` stay (-1: than any time that the server assigned), and so does
    * all that is written afterwards. */

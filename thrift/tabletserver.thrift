@@ -255,6 +255,12 @@ service TabletService {
   bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
     6: optional binary expected, 7: RowMutation mutation, 8: optional i64 checksum, 100: optional i64 waitMillis,
     101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
+  /** Applies `mutation` (of the same row) if the cells that `spec` chooses in the row meet the condition
+   * (model.condition): with the operator "" there is one; else the newest of the one column stands so to `value`.
+   * `checksum` as of check_and_mutate. Older releases do not know the call. */
+  bool mutate_if(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: ReadSpec spec, 5: string operator,
+    6: optional binary value, 7: RowMutation mutation, 8: i64 checksum, 100: optional i64 waitMillis,
+    101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was
    * written before and whose time is not later than `timestamp` is gone on return, durably; SERVER_TIME: than any time
    * that the tablet assigned. Writes that come after it stay, whatever their times are. Older releases do not know the
@@ -289,6 +295,10 @@ service TabletService {
     5: binary row, 6: binary family, 7: binary qualifier, 8: optional binary expected, 9: RowMutation mutation,
     10: optional i64 checksum, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
     throws (1: RpcError error, 100: CostOfCall cost),
+  /** As mutate_if, if the user may. */
+  bool mutate_if_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId, 5: binary row,
+    6: ReadSpec spec, 7: string operator, 8: optional binary value, 9: RowMutation mutation, 10: i64 checksum,
+    100: optional i64 waitMillis, 101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** As delete_range, if the user may. */
   void delete_range_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: binary startRow, 6: binary stopRow, 7: i64 timestamp) throws (1: RpcError error)

@@ -94,6 +94,19 @@ class DataChecks:
         self._check_columns(user, table, permissions.writable(user, table), named, Action.WRITE)
         self.check_mutations(table, (mutation,))
 
+    @switches
+    def check_predicate(self, table: bytes, asked: Columns | None, mutation: RowMutation) -> None:
+        """The right to read all that the condition looks at, and of columns that it names both rights, as of
+        check_condition(); and the right to write what is changed."""
+        self.check_all_readable(table, asked)
+        user = self._caller()
+        rights = self._permissions().writable(user, table)
+        for family, qualifiers in () if rights.whole or asked is None else asked.items():
+            for qualifier in (None,) if qualifiers is None else sorted(qualifiers):
+                if not rights.covers(family, qualifier):
+                    raise denials.of_column(user, table, family, qualifier or b"", Action.WRITE)
+        self.check_mutations(table, (mutation,))
+
     def _check_columns(
         self,
         user: User | None,

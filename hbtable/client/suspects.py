@@ -95,6 +95,11 @@ class Suspects:
         return self._call(owner, _mark(table, list(rows), spec), read)
 
     @switches
+    def mutate_if(self, owner: str, table: str, row: bytes, spec: ReadSpec, write: Callable[[], bool]) -> bool:
+        """`write`, as of read_rows(): its condition is read."""
+        return self._call(owner, _mark(table, [row], spec), write)
+
+    @switches
     def scan(self, owner: str, table: str, request: ScanRequest, scan: Callable[[], ScanPage]) -> ScanPage:
         """`scan`, which asks the server `owner`. LimitExceeded, for a request that servers died of."""
         where = request.range, request.reversed, request.position, request.cells_per_row

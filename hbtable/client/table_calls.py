@@ -41,6 +41,10 @@ class TableCalls(Protocol):
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool: ...
     @switches
+    def mutate_if(
+        self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation
+    ) -> bool: ...
+    @switches
     def delete_range(self, rows: RowRange, timestamp: int) -> None: ...
 
 

@@ -31,7 +31,9 @@ claim: Final = _CLAIMED.set
 """The client says that it is this user, and has not proved it yet. A refused login names him."""
 DENIED: Final = errors.HBASE + "security.AccessDeniedException"
 
-_OWN: Final = "adminGet adminScan adminScanArrow adminAggregate adminMutate adminMutateRows adminCheckAndMutate"
+_OWN: Final = (
+    "adminGet adminScan adminScanArrow adminAggregate adminMutate adminMutateRows adminCheckAndMutate adminMutateIf"
+)
 """Of hbtable's service, on cells."""
 _QUESTIONS: Final = (
     "getTableNames getTableNamesWithIsTableEnabled isTableEnabled getTableRegions getRegionInfo getColumnDescriptors "

@@ -62,6 +62,9 @@ class _ThroughPortal:
     ) -> bool:
         return self._call(self._table.check_and_mutate, row, family, qualifier, expected, mutation)
 
+    def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        return self._call(self._table.mutate_if, row, spec, operator, value, mutation)
+
     def delete_range(self, rows: RowRange, timestamp: int) -> None:
         self._call(self._table.delete_range, rows, timestamp)
 

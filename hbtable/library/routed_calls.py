@@ -20,7 +20,7 @@ from hbtable.library.routes import Address, Routes
 from hbtable.library.server_calls import READS, ServerCalls
 from hbtable.shell.errors import BrokenOff, CannotConnect
 
-_OF_A_ROW: Final = frozenset(("adminGet", "adminCheckAndMutate", "atomicIncrement"))
+_OF_A_ROW: Final = frozenset(("adminGet", "adminCheckAndMutate", "adminMutateIf", "atomicIncrement"))
 """The row follows the table."""
 _OF_BATCHES: Final = frozenset(("adminMutateRows", "mutateRows", "mutateRowsTs"))
 _OF_ROWS: Final = "getRowsWithColumnsTs"

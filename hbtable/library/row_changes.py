@@ -1,31 +1,14 @@
 """Changes of one row that are made at once: Table.mutate_row, and with a condition Table.check_and_mutate."""
 
 from collections.abc import Callable, Iterable
-from typing import Final, Literal, Self, final
+from typing import Literal, Self, final
 
 from hbtable.client.columns import Data, K, Key, cells, delete, full, listed, put, write_time
 from hbtable.errors import WrongValue
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_VERSION, Operation, RowMutation
-from hbtable.model.values import shown
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 """The stored value stands left of it."""
-
-COMPARE: Final[dict[str, Callable[[bytes, bytes], bool]]] = {
-    "=": lambda stored, given: stored == given,
-    "!=": lambda stored, given: stored != given,
-    "<": lambda stored, given: stored < given,
-    "<=": lambda stored, given: stored <= given,
-    ">": lambda stored, given: stored > given,
-    ">=": lambda stored, given: stored >= given,
-}
-
-
-def comparison(operator: object) -> Callable[[bytes, bytes], bool]:
-    """InvalidRequest."""
-    if not isinstance(operator, str) or operator not in COMPARE:
-        raise WrongValue(f"there is no comparison {shown(operator)}; there are {', '.join(COMPARE)}")
-    return COMPARE[operator]
 
 
 @final

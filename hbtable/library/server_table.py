@@ -111,6 +111,13 @@ class ServerTable:
         return done
 
     @switches
+    def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        done: bool = self._server.admin(
+            "adminMutateIf", self.name, row, _read(spec), operator, value, _operations(mutation)
+        )
+        return done
+
+    @switches
     def delete_range(self, rows: RowRange, timestamp: int) -> None:
         self._server.admin("adminDeleteRange", self.name, rows.start, rows.stop, timestamp)
 

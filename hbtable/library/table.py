@@ -1,6 +1,6 @@
 """A table of the library: rows, and what there is to know of the table itself."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, final
 
@@ -14,7 +14,8 @@ from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.hbase.regions import Region
 from hbtable.library import aggregating
 from hbtable.library.options import FamilyDescription, described_family
-from hbtable.library.row_changes import Comparison, RowChanges, comparison
+from hbtable.library.row_changes import Comparison, RowChanges
+from hbtable.model.condition import ANY_CELL, comparison
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import AGGREGATED_ROWS, ReadSpec, ScanRequest
@@ -228,31 +229,45 @@ class Table(Rows):
 
     @switches
     def check_and_mutate(
-        self, row: Key, column: Key, operator: Comparison, value: Key | None, changes: RowChanges
+        self,
+        row: Key,
+        column: Key,
+        operator: Comparison,
+        value: Key | None,
+        changes: RowChanges,
+        *,
+        time_range: TimeRange | None = None,
     ) -> bool:
         """Makes `changes` if the newest value of `column` stands in this relation to `value`, bytes being compared:
-        "<" means that the stored one is smaller. Whether it did.
+        "<" means that the stored one is smaller. Whether it did; durable on return.
 
-        A missing value meets "=" None alone, and any value that is there meets "!=" None. For "=" an empty value and
-        none are the same (HBase).
+        `time_range`: the newest value of that time, as of row(). A missing value meets "=" None alone, and any value
+        that is there meets "!=" None. For "=" an empty value and none are the same (HBase).
         """
         comparison(operator)
+        spec = None if time_range is None else scan_spec([column], None, None, None, time_range)
 
         @switches
         def change(families: Families) -> bool:
-            return self._mutate_if(column, operator, value, _mutation(row, changes, families))
+            mutation = _mutation(row, changes, families)
+            return self._mutate_if(column, operator, value, mutation, spec)
 
         return with_all_families(self._families, change)
 
     @switches
-    def _mutate_if(self, column: Key, operator: Comparison, value: Key | None, mutation: RowMutation) -> bool:
+    def _mutate_if(
+        self, column: Key, operator: Comparison, value: Key | None, mutation: RowMutation, timed: ReadSpec | None
+    ) -> bool:
         holds = comparison(operator)
         family, qualifier = full(column)
         given = None if value is None else bytes_of("the value", value)
+        if given is None and operator not in ("=", "!="):
+            raise WrongType(f"None has no order: compare it with '=' or '!=', not {operator!r}")
+        if timed is not None:
+            spec = timed.of_columns({family: frozenset((qualifier,))})
+            return self.table.mutate_if(mutation.row, spec, operator, given, mutation)
         if operator == "=":
             return self.table.check_and_mutate(mutation.row, family, qualifier, given, mutation)
-        if given is None and operator != "!=":
-            raise WrongType(f"None has no order: compare it with '=' or '!=', not {operator!r}")
         spec = ReadSpec({family: frozenset((qualifier,))})
         while True:  # until nobody changed the value between the look at it and the change
             found = self.table.read_rows([mutation.row], spec)
@@ -263,6 +278,30 @@ class Table(Rows):
                 return False
             if self.table.check_and_mutate(mutation.row, family, qualifier, stored, mutation):
                 return True
+
+    @switches
+    def mutate_if(
+        self,
+        row: Key,
+        changes: RowChanges,
+        columns: Sequence[Key] | None = None,
+        *,
+        filter: Key | Filter | None = None,
+        time_range: TimeRange | None = None,
+    ) -> bool:
+        """Makes `changes` if the row has a cell of `columns` (families, too; None: any) and of `time_range` that
+        `filter` lets through: if row() with these arguments would not be {}. Whether it did; durable on return.
+
+        The look and the change are one step. LimitExceeded when the row is larger than an answer may be: name columns.
+        """
+        spec = scan_spec(columns, filter, None, None, time_range)
+
+        @switches
+        def change(families: Families) -> bool:
+            mutation = _mutation(row, changes, families)
+            return self.table.mutate_if(mutation.row, spec, ANY_CELL, None, mutation)
+
+        return with_all_families(self._families, change)
 
     @switches
     def delete_rows(

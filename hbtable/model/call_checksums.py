@@ -9,6 +9,7 @@ from typing import Final, final
 
 from hbtable.crc32 import crc32
 from hbtable.errors import MemoryDamaged
+from hbtable.model.read import ReadSpec
 from hbtable.model.values import whole_number
 from hbtable.switches import switches_if_given
 
@@ -28,6 +29,19 @@ def checksum_of_condition(row: bytes, family: bytes, qualifier: bytes, expected:
     try:
         return crc32(b"".join((row, family, qualifier, expected or b""))) or 1
     except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def checksum_of_predicate(row: bytes, spec: ReadSpec, operator: str, value: bytes | None) -> int:
+    """The checksum of what a conditional write asks of its row. The limit of bytes is the server's own."""
+    try:
+        wanted = spec.columns
+        columns = (
+            None if wanted is None else [(one, wanted[one] and sorted(wanted[one] or ())) for one in sorted(wanted)]
+        )
+        times = (spec.min_timestamp, spec.max_timestamp, spec.max_versions)
+        return crc32(repr((row, columns, times, spec.filter, operator, value)).encode()) or 1
+    except (TypeError, ValueError, AttributeError):
         return 0
 
 

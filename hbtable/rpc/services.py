@@ -99,6 +99,21 @@ class TabletService(TabletsHere):
         """Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing
         or empty cell. `checksum` as of increment, without the mutation, which has its own."""
 
+    @call(CallTimeout.WRITE)
+    def mutate_if(
+        self,
+        tablet_id: int,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        """Applies `mutation` (of the same row) if the cells that `spec` chooses in the row meet the condition
+        (model.condition): with the operator "" there is one; else the newest of the one column stands so to `value`.
+        `checksum` as of check_and_mutate. Older releases do not know the call."""
+
     @call(CallTimeout.COMPACT)
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         """Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was

@@ -8,6 +8,7 @@ from typing import Final, final
 
 from hbtable.errors import StaleLocation, Unavailable
 from hbtable.model.mutation import RowMutation, keep_checksums
+from hbtable.model.read import ReadSpec
 from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
@@ -42,6 +43,20 @@ class CheckedTabletService(TabletService):
     ) -> bool:
         keep_checksums((mutation,))
         return super().check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
+
+    @switches
+    def mutate_if(
+        self,
+        tablet_id: int,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        keep_checksums((mutation,))
+        return super().mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
 
 
 @final

@@ -143,6 +143,18 @@ class Tablet:
         return self._read_modify_writer.check_and_mutate(row, family, qualifier, expected, mutation, checksum)
 
     @switches
+    def mutate_if(
+        self,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        return self._read_modify_writer.mutate_if(row, spec, operator, value, mutation, checksum)
+
+    @switches
     def delete_range(self, rows: RowRange, timestamp: int) -> None:
         self._range_deleter.delete(rows, timestamp)
 

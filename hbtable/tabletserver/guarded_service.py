@@ -92,6 +92,22 @@ class GuardedTabletService(TabletService):
         return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
 
     @switches
+    def mutate_if(
+        self,
+        tablet_id: int,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        tablet = self._users_tablet(tablet_id)
+        if tablet is not None:
+            self._checks.check_predicate(tablet.schema.name, spec.columns, mutation)
+        return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
+
+    @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         tablet = self._users_tablet(tablet_id)
         if tablet is not None:

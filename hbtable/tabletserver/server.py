@@ -173,6 +173,26 @@ class TabletServer(TabletService):
         return answer
 
     @switches
+    def mutate_if(
+        self,
+        tablet_id: int,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        tablet = self._tablets.get(tablet_id)
+        if tablet is None:
+            raise self._not_here(tablet_id)
+        answer = tablet.mutate_if(row, spec, operator, value, mutation, checksum)
+        if not self._valid():
+            self._outwait(changed=True)
+        self._checks.value += 1
+        return answer
+
+    @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:

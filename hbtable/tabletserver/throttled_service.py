@@ -122,6 +122,23 @@ class ThrottledTabletService(TabletService):
         return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
 
     @switches
+    def mutate_if(
+        self,
+        tablet_id: int,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        if self._throttling.active:
+            self._check_writes(tablet_id, (mutation,))
+            read = _bytes_in((row, value or b"", spec.filter or b""))
+            self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
+        return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
+
+    @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         if self._throttling.active:
             policy = self._policy(tablet_id)

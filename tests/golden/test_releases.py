@@ -72,6 +72,7 @@ LATER_CALLS = {
         "a user's call is refused, and the message says which server to upgrade",
     ),
     "TabletService.delete_range": "nothing is deleted, and the message says which server to upgrade",
+    "TabletService.mutate_if": "nothing is changed, and the message says which server to upgrade",
     "TabletService.scan_with_times": "the scan is refused, and the message says which server to upgrade",
     "MasterService.master_task_deaths": "`status` shows none of the master",
     "MasterService.balancer_rests": "`status` does not say it",

@@ -94,6 +94,8 @@ TABLET_CALLS = [
     ("increment", (17, b"r", b"f", b"q", -(2**63), 2**32 - 1), 2**63 - 1),
     ("append", (17, b"r", [(b"f", b"q", b"x")], 1000, 7), [CELL]),
     ("check_and_mutate", (17, b"r", b"f", b"q", None, MUTATION, 0), False),
+    ("mutate_if", (17, b"r", EVERYTHING, "", None, MUTATION, 0), True),
+    ("mutate_if", (17, b"r", ReadSpec({b"f": frozenset((b"q",))}, 3, 9), ">", b"v", MUTATION, 8), False),
     ("check_and_mutate", (17, b"r", b"f", b"q", b"", MUTATION, 8), True),
 ]
 ADMIN_CALLS = [

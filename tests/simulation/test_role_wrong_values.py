@@ -44,6 +44,14 @@ TABLET: dict[str, dict[str, Any]] = {
         "mutation": None,
         "checksum": 0,
     },
+    "mutate_if": {
+        "row": b"m",
+        "spec": ReadSpec({b"f": frozenset((b"none",))}),
+        "operator": "",
+        "value": None,
+        "mutation": None,
+        "checksum": 0,
+    },
     "delete_range": {"start_row": b"m", "stop_row": b"n", "timestamp": 5},
 }
 SCHEMA = TableSchema(b"made", {b"f": FamilySchema(b"f")})

@@ -133,7 +133,7 @@ def test_under_a_condition_it_needs_the_right_to_read_its_column(on_a_table: Any
 THRIFT2 = ["deleteMultiple", "mutateRow"]
 
 
-@pytest.mark.parametrize("call", ["adminMutate", "adminMutateRows", "adminCheckAndMutate", *THRIFT2])
+@pytest.mark.parametrize("call", ["adminMutate", "adminMutateRows", "adminCheckAndMutate", "adminMutateIf", *THRIFT2])
 def test_a_small_call_does_not_become_a_huge_one(on_a_table: Any, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each operation of some bytes is one for each family: of a hundred families a call of 1 MB took 1.7 GB."""
     monkeypatch.setattr("hbtable.client.whole_rows._MOST_NAMED", 7)
@@ -154,6 +154,8 @@ def test_a_small_call_does_not_become_a_huge_one(on_a_table: Any, call: str, mon
             elif call == "adminMutateRows":
                 rows = [interface("admin").AdminMutation(row=b"%d" % n, operations=[whole]) for n in range(number)]
                 admin.adminMutateRows(b"t", rows)
+            elif call == "adminMutateIf":
+                admin.adminMutateIf(b"t", b"r", None, None, None, [whole] * number)
             else:
                 admin.adminCheckAndMutate(b"t", b"r", b"f", b"a", b"1", [whole] * number)
 

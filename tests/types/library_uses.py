@@ -19,6 +19,8 @@ def right(db: hbtable.Database) -> list[bytes]:
     changes = hbtable.RowChanges().put({"f:a": "1"}).delete(["g"]).delete_version("f:b", 7)
     table.mutate_row("r", changes)
     done: bool = table.check_and_mutate("r", "f:a", "<=", b"1", changes)
+    done = table.check_and_mutate("r", "f:a", "=", None, changes, time_range=(5, None))
+    done = table.mutate_if("r", changes, ["f", b"g:a"], filter=hbtable.Filter("PrefixFilter", "r"), time_range=(1, 2))
     with table.batch(batch_size=100) as batch:
         batch.put("r", {"f:a": "1"})
         batch.delete(b"r")

@@ -126,6 +126,28 @@ class AdminCellCalls:
         return self._with_families(table, change)
 
     @switches
+    def adminMutateIf(
+        self,
+        table: bytes | None,
+        row: bytes | None,
+        read: AdminRead | None,
+        operator: str | None,
+        value: bytes | None,
+        operations: Sequence[AdminOperation] | None,
+    ) -> bool:
+        if not operations:
+            raise BadArgument("the call has no operations")
+        key, named = check_row(row), self._tables.named(table)
+        spec = _spec(read or AdminRead(), self._answer_bytes, self._pause)
+
+        @switches
+        def change(families: Families) -> bool:
+            mutation = RowMutation(key, _operations(operations, families, self._pause))
+            return named.mutate_if(key, spec, operator or "", value, mutation)
+
+        return self._with_families(table, change)
+
+    @switches
     def adminDeleteRange(
         self, table: bytes | None, start_row: bytes | None, stop_row: bytes | None, timestamp: int | None
     ) -> None:

@@ -118,6 +118,9 @@ class MetaTable:
     ) -> bool:
         _refuse()
 
+    def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        _refuse()
+
     def delete_range(self, rows: RowRange, timestamp: int) -> None:
         _refuse()
 

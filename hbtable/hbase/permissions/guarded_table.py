@@ -138,6 +138,18 @@ class GuardedTable:
         return self._table.check_and_mutate(row, family, qualifier, expected, mutation)
 
     @switches
+    def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        self.check_predicate(spec.columns, mutation)
+        return self._table.mutate_if(row, spec, operator, value, mutation)
+
+    @switches
+    def check_predicate(self, asked: Columns | None, mutation: RowMutation) -> None:
+        try:
+            self._checks.check_predicate(self._table.name, asked, mutation)
+        except AccessDenied as denied:
+            self._refuse(denied)
+
+    @switches
     def delete_range(self, rows: RowRange, timestamp: int) -> None:
         """The right to write all that any row may hold."""
         self.check_whole_rows(list(self._table.record().schema.families))

@@ -190,7 +190,7 @@ ADMIN: Final[dict[str, Requirement]] = {
     **dict.fromkeys(DECLARED, _ADMINISTRATORS),  # unless it is below: nobody else has a right by mistake
     **_each(
         "adminGet adminScan adminScanArrow adminAggregate adminMutate adminMutateRows adminCheckAndMutate "
-        "adminDeleteRange",
+        "adminMutateIf adminDeleteRange",
         of_cells,
     ),
     **_each(

@@ -17,7 +17,7 @@ class CopyProgress:
 
     def __init__(self, clock: Callable[[], float], line: TerminalLine, say: Callable[[str], None]) -> None:
         self._clock = clock
-        self._line = line
+        self.line = line
         self._say = say
         self._counting = threading.Lock()
         self.begin("")
@@ -33,13 +33,13 @@ class CopyProgress:
         with self._counting:
             self._rows += new_rows
             self._bytes += sum(map(size_of, page))
-        self._line.show(self.shown)
+        self.line.show(self.shown)
 
     def ended(self) -> None:
         """A region."""
         with self._counting:
             self._done += 1
-        self._line.show(self.shown)
+        self.line.show(self.shown)
 
     def shown(self) -> str:
         with self._counting:
@@ -51,10 +51,7 @@ class CopyProgress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._line.say(self._say, text)
-
-    def clear(self) -> None:
-        self._line.clear()
+        self.line.say(self._say, text)
 
 
 def _size(count: float) -> str:

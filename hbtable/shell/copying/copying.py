@@ -174,7 +174,7 @@ class _Copy:
         wholes = self._workers.ask(self._whole_tables)
         self._shown.begin("comparing", len(wholes))
         self._workers.run(wholes, self._compare_part)
-        self._shown.clear()
+        self._shown.line.clear()
         if self._options.tables is None:
             self._say("tables of the namespace hbase are not copied, unless --tables names them")
         rows = sum(part.rows for part in self._parts)
@@ -371,4 +371,4 @@ def run_copy(options: CopyOptions, around: Surroundings) -> str:
         return _Copy(options, around, shown, workers).run()
     finally:
         workers.close()
-        shown.clear()
+        shown.line.clear()

@@ -46,6 +46,7 @@ from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import bad_row
 
+Filtering = tuple[RowFilter, Callable[[], RowFilter]]
 _ROWS_BETWEEN_PAUSES = 16
 _ROWS_BETWEEN_LOOKS = 256
 
@@ -62,7 +63,7 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
     if len(rows) > _ROWS_BETWEEN_PAUSES or spec.filter is not None:
         paced = paced_request(state.environment)
         if spec.filter is not None:
-            row_filter, sieve = _filter_of_rows(state, spec.filter, paced[1].pause)
+            row_filter, sieve = filter_of_rows(state, spec.filter, paced[1].pause)
     snapshot, selection = _snapshot(state, spec, row_filter)
     state.counts.read(selection, len(rows))
 
@@ -100,9 +101,7 @@ def _check_rows(state: TabletState, rows: Sequence[bytes]) -> None:
 
 
 @switches
-def _filter_of_rows(
-    state: TabletState, text: bytes, pause: Callable[[], None]
-) -> tuple[RowFilter, Callable[[], RowFilter]]:
+def filter_of_rows(state: TabletState, text: bytes, pause: Callable[[], None]) -> Filtering:
     """One to ask what the filter needs, and a function that makes one for a row. InvalidRequest."""
     check_bytes("the filter", text)
     expression = parse(text, pause)
@@ -117,10 +116,14 @@ def _fresh_filter(state: TabletState, expression: Expression, pause: Callable[[]
 
 
 @switches
-def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
-    """A row's cells as they are now, for whoever holds the row: waits for no memory (Overloaded). No checks. Hot."""
-    snapshot, selection = _snapshot(state, spec, None)
-    return _cells(state, row, spec, snapshot, selection, None, LARGEST_I64, waits=False)
+def read_row(
+    state: TabletState, row: bytes, spec: ReadSpec, chosen: Filtering | None = None, most_bytes: int = LARGEST_I64
+) -> list[Cell]:
+    """A row's cells as they are now, for whoever holds the row: waits for no memory (Overloaded). No checks. `chosen`:
+    filter_of_rows() of the spec's filter, if it has one. Hot."""
+    row_filter, sieve = chosen or (None, None)
+    snapshot, selection = _snapshot(state, spec, row_filter)
+    return _cells(state, row, spec, snapshot, selection, sieve, most_bytes, waits=False)
 
 
 @switches

@@ -24,10 +24,12 @@ from hbtable.model.call_checksums import (
     check_as_sent,
     checksum_of_condition,
     checksum_of_increment,
+    checksum_of_predicate,
 )
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
+from hbtable.model.condition import check_condition, is_met
 from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
-from hbtable.model.read import ANSWER_BYTES
+from hbtable.model.read import ANSWER_BYTES, ReadSpec
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold_at_once
 from hbtable.runtime.slices import with_pauses
@@ -35,7 +37,7 @@ from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.cost_limit import paced_request
 from hbtable.tablet.reads.newest_write import newest_write
-from hbtable.tablet.reads.reading import newest_version
+from hbtable.tablet.reads.reading import filter_of_rows, newest_version, read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
 from hbtable.tablet.writes.checked_write import CheckedWrite
@@ -253,6 +255,45 @@ class ReadModifyWriter:
             return False
         self._writer.commit_or_delete([self._not_before(cell, mutation)], ranges_deleted)
         return True
+
+    @switches
+    def mutate_if(
+        self,
+        row: bytes,
+        spec: ReadSpec,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int = 0,
+    ) -> bool:
+        """As rpc.services.TabletService.mutate_if."""
+        check_condition(spec, operator, value)
+        self._check(row, ())
+        if mutation.row != row:
+            raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the condition of row {row!r}")
+        pause = self._pacer().pause
+        chosen = None if spec.filter is None else filter_of_rows(self._state, spec.filter, pause)
+        keep_checksums_in_parts((mutation,), pause)
+        row_locks = self._state.row_locks
+        row_locks.acquire(row)
+        try:
+            row_locks.wait_until_visible(row)
+            while True:
+                ranges_deleted = self._state.ranges_deleted
+                cells = read_row(self._state, row, spec, chosen, spec.max_bytes)
+                self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
+                if checksum:
+                    check_as_sent(row, checksum, checksum_of_predicate(row, spec, operator, value))
+                if not is_met(cells, operator, value):
+                    return False
+                made = self._not_before(cells[0] if cells else None, mutation)
+                try:
+                    self._writer.commit_or_delete([made], ranges_deleted)
+                except ReadIsOld:
+                    continue
+                return True
+        finally:
+            row_locks.release(row)
 
     @switches
     def _check_unchanged(self, mutation: RowMutation) -> None:

@@ -62,6 +62,9 @@ class Service:
     def check_and_mutate(self, *arguments: Any) -> Any:
         return self._note(True, *arguments)
 
+    def mutate_if(self, *arguments: Any) -> Any:
+        return self._note(True, *arguments)
+
     def delete_range(self, *arguments: Any) -> Any:
         return self._note(None, *arguments)
 
@@ -101,6 +104,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "increment": (1, b"r", b"f", b"q", 3, 2**32 - 1),
     "append": (1, b"r", [(b"f", b"q", b"v")], 9, 77),
     "check_and_mutate": (1, b"r", b"f", b"q", None, MUTATION, 0),
+    "mutate_if": (1, b"r", EVERYTHING, "", None, MUTATION, 0),
     "delete_range": (1, b"r", b"s", 5),
 }
 

@@ -12,7 +12,7 @@ from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.master.service import MasterCalls
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import EVERYTHING, ScanPage, ScanRequest
+from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.tablet import TabletRecord
@@ -35,6 +35,10 @@ ARGUMENTS = {
     "increment": [(7, b"r", b"f", b"q", -5, 0)],
     "append": [(7, b"r", [(b"f", b"q", b"s")], 0, 0)],
     "check_and_mutate": [(7, b"r", b"f", b"q", None, MUTATION, 0), (7, b"r", b"f", b"q", b"", MUTATION, 0)],
+    "mutate_if": [
+        (7, b"r", ReadSpec({b"f": frozenset((b"q",))}, 3, 9), "<=", b"v", MUTATION, 0),
+        (7, b"r", EVERYTHING, "", None, MUTATION, 5),
+    ],
     "load_tablet": [(1, RECORD, SCHEMA)],
     "unload_tablet": [(1, 2)],
     "update_schema": [(1, 2, SCHEMA)],
@@ -90,6 +94,7 @@ ANSWERS = {
     "increment": 5,
     "append": [(b"f:q", 1, b"v")],
     "check_and_mutate": True,
+    "mutate_if": True,
     "scan_with_times": ScanPage([(b"r", [(b"f:q", 5, b"v")])], None),
     "sort_log_part": SortedRun(1, 2, 3, 4),
     "switch_compactions": True,

@@ -75,6 +75,7 @@ FOR_USERS: Final[dict[str, Need]] = {
     "increment": Need("RW", COLUMN, (b"r", b"f", b"q", 3, 0)),
     "append": Need("RW", COLUMN, (b"r", [(b"f", b"q", b"v")], 0, 0)),
     "check_and_mutate": Need("RW", COLUMN, (b"r", b"f", b"q", None, _PUT, 0)),
+    "mutate_if": Need("RW", COLUMN, (b"r", ReadSpec({b"f": frozenset((b"q",))}), "=", None, _PUT, 0)),
     "delete_range": Need("W", of_table(TABLE), (b"r", b"s", 5)),
 }
 """Need the key, and of a user's table this of the call's user; of METADATA, which is the roles' own, the key alone."""
@@ -84,6 +85,8 @@ OTHER_FORMS: Final[list[tuple[str, Need]]] = [
     ("mutate", Need("W", FAMILY, ([WHOLE_FAMILY],))),
     ("mutate", Need("W", FAMILY, ([_PUT, WHOLE_FAMILY],))),
     ("check_and_mutate", Need("RW", COLUMN, (b"r", b"f", b"q", b"", _PUT, 0))),
+    ("mutate_if", Need("RW", FAMILY, (b"r", _READ, "", None, _PUT, 0))),
+    ("mutate_if", Need("RW", of_table(TABLE), (b"r", ReadSpec(), "", None, WHOLE_FAMILY, 0))),
     ("read_rows", Need("R", COLUMN, ([b"r"], ReadSpec({b"f": frozenset((b"q",))})), narrowed=True)),
 ]
 """The same calls with arguments that need something else."""

@@ -34,9 +34,10 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "increment": (b"r", b"f", b"q", 3),
     "append": (b"r", [(b"f", b"q", b"v")]),
     "check_and_mutate": (b"r", b"f", b"q", None, PUT_F),
+    "mutate_if": (b"r", ReadSpec({b"f": None}), "", None, PUT_F),
     "delete_range": (b"r", b"s", 5),
 }
-NEEDS = {"mutate": "W", "increment": "RW", "append": "RW", "check_and_mutate": "RW"}
+NEEDS = {"mutate": "W", "increment": "RW", "append": "RW", "check_and_mutate": "RW", "mutate_if": "RW"}
 
 
 class Inner(TabletService):

@@ -29,7 +29,7 @@ from tests.unit.tabletserver.test_guarded_service import CALLS, TABLETS
 
 ANN = User("ann")
 READS = {"read_rows", "scan", "scan_with_times"}
-BOTH = {"increment", "append", "check_and_mutate"}
+BOTH = {"increment", "append", "check_and_mutate", "mutate_if"}
 ROW = (b"r", [(b"f:q", 5, b"x" * 100)])
 ANSWERS: dict[str, Any] = {
     "read_rows": [ROW],
@@ -38,6 +38,7 @@ ANSWERS: dict[str, Any] = {
     "append": ROW[1],
     "increment": 5,
     "check_and_mutate": True,
+    "mutate_if": True,
 }
 
 
@@ -137,6 +138,7 @@ REFUSED = {
     "increment": "Increments",
     "append": "Appends",
     "check_and_mutate": "Puts",
+    "mutate_if": "Puts",
 }
 DELETE = RowMutation(b"r", [(DELETE_COLUMN, b"f", b"q", 5, b"")])
 
