@@ -17,7 +17,6 @@ tables.
 """
 
 import logging
-import math
 from collections.abc import Callable
 from typing import Final, final
 
@@ -25,11 +24,12 @@ from hbtable.access import grants_record
 from hbtable.access.actions import EVERY_ACTION
 from hbtable.access.grants import NO_GRANTS, Grants
 from hbtable.access.scopes import GLOBAL, Scope, of_table
-from hbtable.errors import Corruption, HbtableError, LimitExceeded, Unavailable, UnsupportedFormat
+from hbtable.errors import Corruption, LimitExceeded, Unavailable, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import GRANTS
 from hbtable.lockservice.record_file import MOST_BYTES, RecordFile, RecordFollower, RecordKind
-from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.fresh_copy import FreshCopy
+from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -126,71 +126,46 @@ class WatchedGrants(RecordFollower):
         come."""
         super().__init__(runtime, session, _LOOK_SECONDS, "grants")
         self._file = grants_file(session)
-        self._changed = changed
-        self._clock = runtime.clock_seconds
-        self._known: Grants | None = None
+        self._copy = FreshCopy(runtime, self._read, _GOOD_SECONDS, changed)
         self._said = ""
         """The fault that the log has already."""
-        self._unreachable = ""
-        """The reason why the last read had no answer."""
-        self._as_of = -math.inf
-        """Every change that was confirmed before this moment is known."""
-        self._oldest = -math.inf
-        """Answers to questions from before this moment may lack a change of this process's own."""
-        self._catching_up: Event | None = None
 
     @property
     def are_good(self) -> bool:
         """Whether a call may be checked by the grants that are known."""
-        return self._oldest <= self._as_of and self._clock() < self._as_of + _GOOD_SECONDS
+        return self._copy.is_good
 
     @switches
     def catch_up(self) -> None:
         """On return the grants that are known may decide a call that came before. Unavailable. Calls that wait at the
         same time share one read."""
-        came = self._clock()
-        while self._as_of < came and not self.are_good:
-            if self._catching_up is not None:
-                self._catching_up.wait()
-            else:
-                self._read_for_others()
-            if self._unreachable:
-                raise Unavailable(_UNKNOWN.format(self._unreachable))
-
-    @switches
-    def _read_for_others(self) -> None:
-        self._catching_up = done = self._runtime.event()
         try:
-            self.refresh()
-        finally:
-            self._catching_up = None
-            done.set()
+            self._copy.catch_up()
+        except Unavailable as error:
+            raise Unavailable(_UNKNOWN.format(error)) from error
 
     @switches
     def change(self, edit: Callable[[Grants], Grants]) -> None:
         """As RecordFile.change; in force in this process on return."""
         self._file.change(edit)
-        self._oldest = self._clock()
+        self._copy.outdate()
         self.refresh()
 
     @switches
     def refresh(self) -> None:
-        asked = self._clock()
+        self._copy.refresh()
+        if self._copy.failure:
+            self._say(_UNKNOWN.format(self._copy.failure))
+
+    @switches
+    def _read(self) -> Grants:
         try:
-            found, self._unreachable, failure = self._file.read(latest=True), "", ""
+            found = self._file.read(latest=True)
         except (Corruption, UnsupportedFormat) as error:
-            found, self._unreachable = NO_GRANTS, ""
-            failure = f"nobody but superusers has any permission, because they cannot be read: {error}"
-        except HbtableError as error:
-            self._unreachable = str(error)
-            self._say(_UNKNOWN.format(error))
-            return
-        self._say(failure)
-        if asked >= max(self._as_of, self._oldest):  # an answer to a later question may have come before
-            self._as_of = asked
-            if found != self._known:
-                self._known = found
-                self._changed(found)
+            self._say(f"nobody but superusers has any permission, because they cannot be read: {error}")
+            return NO_GRANTS
+        self._say("")
+        return found
 
     def _say(self, failure: str) -> None:
         if failure and failure != self._said:

@@ -7,9 +7,11 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, final
 
-from hbtable.access.accounts import Account
+from hbtable.access.accounts import Account, Accounts
+from hbtable.access.login import Login
 from hbtable.access.options import AuthOptions
 from hbtable.access.password_checks import PasswordChecks
 from hbtable.access.passwords import NOBODYS, PasswordHash, can_be_password, parts_of_token
@@ -17,10 +19,14 @@ from hbtable.access.store import AccountStore
 from hbtable.access.tries import AddressTries, FailedTries, address_of
 from hbtable.access.user import User, check_name
 from hbtable.errors import HbtableError, InvalidRequest, NotAuthenticated, Unavailable
+from hbtable.runtime.fresh_copy import FreshCopy
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
+_GOOD_SECONDS: Final = 1.0
+"""Promised: who is removed is refused so soon."""
+_UNKNOWN: Final = "the list of users cannot be read now: the server's log says why"
 _WRONG: Final = "the user or the password is wrong"
 
 
@@ -36,9 +42,15 @@ class Verifier:
         self._tries = FailedTries()
         self._of_addresses = AddressTries()
         self._checks = PasswordChecks(runtime)
+        self._known = FreshCopy(runtime, partial(store.read, latest=True), _GOOD_SECONDS)
 
     @switches
     def by_password(self, name: str, secret: bytes, host: str) -> User:
+        """As log_in(), for one request. *Switches.*"""
+        return self.log_in(name, secret, host).user
+
+    @switches
+    def log_in(self, name: str, secret: bytes, host: str) -> Login:
         """*Switches.* `secret` is the user's password or one of his tokens. NotAuthenticated, Unavailable."""
         token = parts_of_token(secret)
         if token is not None:
@@ -50,7 +62,29 @@ class Verifier:
         if not can_be_password(secret) or not self._is_right(name, secret, stored or NOBODYS, address) or not stored:
             raise self._failed(address, name, _WRONG)
         self._tries.succeeded(address, name)
-        return self._options.user(name)
+        return Login(self._options.user(name), password=stored)
+
+    @switches
+    def accounts(self) -> Accounts:
+        """*Switches.* The users; a change of a second ago, or an earlier one, is in it. Unavailable."""
+        known = self._known
+        if not known.is_good:
+            try:
+                known.catch_up()
+            except Unavailable as error:
+                raise Unavailable(_UNKNOWN) from error  # the log has it by look()
+        return known.value or Accounts()
+
+    @switches
+    def look(self) -> Accounts | None:
+        """*Switches.* Reads the list, so that accounts() need not wait; to be called twice a second. None: it cannot be
+        read now."""
+        before = self._known.failure
+        self._known.refresh()
+        failure = self._known.failure
+        if failure and failure != before:
+            _LOG.error("nobody with a password or a token can do anything: %s", failure)
+        return None if failure else self._known.value
 
     @switches
     def by_token(self, secret: bytes) -> User:
@@ -61,7 +95,7 @@ class Verifier:
             raise NotAuthenticated(
                 "this is no token, which looks like hbt.ID.SECRET: `hbtable user token NAME` gives one"
             )
-        return self._by_token(token, "")
+        return self._by_token(token, "").user
 
     def by_certificate(self, names: Sequence[str]) -> User:
         """The user of a certificate that TLS has checked, with these CNs. NotAuthenticated. Does not switch."""
@@ -97,7 +131,7 @@ class Verifier:
         return replace(found, through=user.name)
 
     @switches
-    def _by_token(self, token: tuple[str, bytes], name: str) -> User:
+    def _by_token(self, token: tuple[str, bytes], name: str) -> Login:
         """`name`: whose it has to be, if anybody's."""
         token_id, secret = token
         try:
@@ -110,7 +144,7 @@ class Verifier:
             raise NotAuthenticated(
                 f"the token {token_id} has expired: `hbtable user token {found[0].name}` gives another"
             )
-        return self._options.user(found[0].name)
+        return Login(self._options.user(found[0].name), token=found[1])
 
     @switches
     def _accounts_by_name(self, name: str) -> Account | None:
@@ -141,4 +175,4 @@ class Verifier:
 def _unknown(error: HbtableError) -> Unavailable:
     """The fault of the list of users goes to the log of the server, and not to a stranger."""
     _LOG.error("nobody can be let in: %s", error)
-    return Unavailable("the list of users cannot be read now: the server's log says why")
+    return Unavailable(_UNKNOWN)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
+from hbtable.access.login import Login
 from hbtable.access.user import User, act_as
-from hbtable.errors import HbtableError, Overloaded
+from hbtable.errors import HbtableError, NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase import errors
 from hbtable.hbase.audit import DENIED, UNHEARD, come_from
 from hbtable.hbase.codec.answers import Dialect
@@ -22,6 +23,7 @@ from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
 from hbtable.hbase.codec.wires import Wire, head_of_refused
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.open_logins import OpenLogin, gate
 from hbtable.hbase.opening import open_stream
 from hbtable.hbase.read_ahead import ReadAhead
 from hbtable.hbase.relays.direct_answers import DirectStream
@@ -64,7 +66,7 @@ class GatewayConnection:
 
     __slots__ = (
         "_ahead", "_before", "_context", "_cost", "_direct", "_head", "_left", "_stream", "_wire", "answered", "busy",
-        "client", "framed", "host", "idle_since", "relayed", "sending", "user",
+        "client", "framed", "host", "idle_since", "login", "relayed", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
@@ -79,6 +81,8 @@ class GatewayConnection:
         self.client = client
         self.user: User | None = context.user
         """The user that the client proved to be. None: it proved nothing."""
+        self.login: OpenLogin | None = None
+        """The proof, where it may become invalid."""
         self.host = client.rpartition(":")[0]
         self.relayed = isinstance(stream, DirectStream) or self.host == RELAYED
         """The gateway of another process reads what clients send, and has let them in."""
@@ -127,7 +131,7 @@ class GatewayConnection:
         """Returns when the connection is over. Raises nothing that a client can cause."""
         try:
             come_from(self.client)
-            opened = open_stream(self._stream, self.client, self._context)
+            opened = open_stream(self._stream, self.client, self._context, self._logged_in)
             if opened is None:
                 return
             self._stream, first, spoken, encrypted, user, proves_by_request, unusable = opened
@@ -177,6 +181,9 @@ class GatewayConnection:
                 self._direct.close()
             self._stream.close()
 
+    def _logged_in(self, login: Login, user: User) -> None:
+        self.login = OpenLogin(login, user, self.client, self._context)
+
     def _warn(self, message: str, *values: object) -> None:
         self._context.log_limiter.warning(message, self.client, *values)
 
@@ -223,13 +230,13 @@ class GatewayConnection:
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed, (ask, pass_on, more) = wire, framed, self._relaying(source, wire)
-        ahead, cost, wait_for_turn = self._ahead, self._cost, context.request_gate(self.host)
+        ahead, cost, wait_for_turn = self._ahead, self._cost, gate(context, self.host, self.login)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
             pending, started = False, clock()
             try:
                 wait_for_turn(started)
-            except Overloaded as error:
+            except (Unavailable, NotAuthenticated) as error:
                 self._refuse(source, wire, error)
                 continue
             self._head = name, kind, sequence = read_head(source)

@@ -63,6 +63,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.SwitchedOff, DO_NOT_RETRY, False),
     (errors.SpaceLimitReached, HBASE + "quotas.SpaceLimitingException", False),
     (errors.AccessDenied, HBASE + "security.AccessDeniedException", False),
+    (errors.NotAuthenticated, HBASE + "security.AccessDeniedException", False),
     (errors.TableNotEnabled, HBASE + "TableNotEnabledException", False),
     (errors.TableNotDisabled, HBASE + "TableNotDisabledException", False),
     (errors.TableNotFound, HBASE + "TableNotFoundException", False),

@@ -6,6 +6,7 @@ The first bytes tell (codec/sniffing.py). After TLS's handshake, after SASL's, a
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from hbtable.access.login import Login
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Overloaded
@@ -40,8 +41,11 @@ class Opened(NamedTuple):
 
 
 @switches
-def open_stream(stream: Stream, client: str, context: ConnectionContext) -> Opened | None:
-    """None: the client left, or was sent away. OSError as the stream raises it."""
+def open_stream(
+    stream: Stream, client: str, context: ConnectionContext, logged_in: Callable[[Login, User], None]
+) -> Opened | None:
+    """None: the client left, or was sent away. OSError as the stream raises it. `logged_in`: hears of a login by the
+    list of users, which is for as long as the connection is open, and for whom it works, before it says anything."""
     first, spoken = _sniff(stream, context)
     tls = context.security.tls
     encrypted = tls is not None and spoken is not None and spoken.protocol is Protocol.TLS
@@ -58,7 +62,9 @@ def open_stream(stream: Stream, client: str, context: ConnectionContext) -> Open
         negotiated = negotiate(stream, first, client, context, verifier, encrypted)
         if negotiated is None:
             return None
-        user, stream = negotiated
+        user, stream, login = negotiated
+        if login is not None:
+            logged_in(login, user)
         first, spoken = _sniff(stream, context)
     if spoken is not None and spoken.protocol is Protocol.HTTP:
         from hbtable.hbase.transports.http import HttpStream  # its parser is loaded for those who need it

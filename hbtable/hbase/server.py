@@ -45,6 +45,7 @@ from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.meta.meta_rows import MetaRows
 from hbtable.hbase.meta.meta_table import MetaTable
+from hbtable.hbase.open_logins import LoginWatch
 from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.relays.direct_answers import accept_link
@@ -123,6 +124,8 @@ class ThriftGateway:
         self._listener: GatewayListener | None = None
         self._connections = Occupancy[GatewayConnection]()
         self._expiry: Task | None = None
+        self._logins: LoginWatch | None = None
+        self._verifier = security.verifier
         self._scanner_ids = ScannerIds(reserve_scanner_ids or unsaved())
         self.scanners = Scanners(
             runtime,
@@ -281,6 +284,8 @@ class ThriftGateway:
         self._listener = self._listen(self._serve)
         self.say_where(host, self._listener.port)
         self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
+        if self._verifier is not None:
+            self._logins = LoginWatch(self._runtime, self._verifier, self._connections, self._context.pause)
 
     @switches
     def leave(self, notice_seconds: float, leave_seconds: float) -> None:
@@ -320,6 +325,8 @@ class ThriftGateway:
         if self._expiry is not None:
             self._expiry.kill()
             self._expiry = None
+        if self._logins is not None:
+            self._logins.stop()
         if self._guard is not None:
             self._guard.stop()
         for connection in self._connections:

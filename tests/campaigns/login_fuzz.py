@@ -29,7 +29,7 @@ _MESSAGES = 16
 class KnownUsers:
     """A list of one user."""
 
-    def read(self) -> Accounts:
+    def read(self, latest: bool = False) -> Accounts:
         return Accounts().with_user(_NAME.decode(), cheap(_SECRET))
 
 

@@ -264,10 +264,9 @@ def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:
     assert over_http(server, {"Authorization": f"Bearer {token}"})[0] == 401
 
 
-def test_an_open_connection_outlives_its_user_and_not_his_rights(
+def test_an_open_connection_loses_what_is_revoked(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As with PostgreSQL and sshd; docs/security.md says how rights are taken from it."""
 
     def command(*arguments: str, given: str = "") -> None:
         whole = [sys.executable, "-m", "hbtable", *arguments]
@@ -283,8 +282,6 @@ def test_an_open_connection_outlives_its_user_and_not_his_rights(
     connection = happybase.Connection("localhost", server.port)
     table = connection.table("left")
     table.put(b"r", {b"f:q": b"v"})
-    command("user", "remove", "leaver", "--data", str(server.folder))
-    table.put(b"r", {b"f:q": b"w"})
     command("revoke", *where, "leaver", "left")
 
     def is_refused() -> bool:

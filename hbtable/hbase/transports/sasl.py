@@ -12,6 +12,7 @@ may be a part of a message, so what is inside of them is a stream again. A passw
 
 from typing import Final, NamedTuple
 
+from hbtable.access.login import Login
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Unavailable
@@ -49,6 +50,8 @@ class Negotiated(NamedTuple):
 
     user: User
     stream: SaslStream | ProtectedStream
+    login: Login | None
+    """By the list of users; None: by Kerberos."""
 
 
 @switches
@@ -59,7 +62,7 @@ def negotiate(
     of it already."""
     messages = SaslMessages(stream, first, context.clock, context.stall_seconds)
     try:
-        user, layer = _user(messages, client, context, verifier, encrypted)
+        user, layer, login = _user(messages, client, context, verifier, encrypted)
     except EOFError:
         return None
     except (SaslRefused, NotAuthenticated, Unavailable) as error:
@@ -71,33 +74,36 @@ def negotiate(
     messages.send(COMPLETE, b"")
     stream.settimeout(None)
     if layer is None:
-        return Negotiated(user, SaslStream(stream, messages.rest))
-    return Negotiated(user, _protected(stream, messages.rest, layer, context))
+        return Negotiated(user, SaslStream(stream, messages.rest), login)
+    return Negotiated(user, _protected(stream, messages.rest, layer, context), login)
 
 
 @switches
 def _user(
     messages: SaslMessages, client: str, context: ConnectionContext, verifier: Verifier, encrypted: bool
-) -> tuple[User, Layer | None]:
-    """The layer of Kerberos that protects what follows, if one does. EOFError, SaslRefused, NotAuthenticated,
-    Unavailable."""
+) -> tuple[User, Layer | None, Login | None]:
+    """The layer of Kerberos that protects what follows, if one does; the login by the list of users, if it was one.
+    EOFError, SaslRefused, NotAuthenticated, Unavailable."""
     _, mechanism = messages.receive((START,), _MECHANISM_BYTES)
     kerberos = context.security.kerberos
     if mechanism == _GSSAPI and kerberos is not None:
         context.request_gate(client.rpartition(":")[0])(context.clock())
         proved = by_kerberos(messages, kerberos)
         claim(proved.name)
-        return verifier.acting_for(context.security.auth.user(proved.name), proved.acting_for), proved.layer
+        return verifier.acting_for(context.security.auth.user(proved.name), proved.acting_for), proved.layer, None
     if mechanism != _PLAIN:
         known = "PLAIN" if kerberos is None else "PLAIN and GSSAPI"
         raise SaslRefused(f"this server knows the SASL mechanism {known}, and not {visible(_shown(mechanism))}")
     if not encrypted and not context.security.auth.plain_text:
         raise SaslRefused(_NEEDS_TLS)
-    return _by_plain(messages, client, context, verifier), None
+    user, login = _by_plain(messages, client, context, verifier)
+    return user, None, login
 
 
 @switches
-def _by_plain(messages: SaslMessages, client: str, context: ConnectionContext, verifier: Verifier) -> User:
+def _by_plain(
+    messages: SaslMessages, client: str, context: ConnectionContext, verifier: Verifier
+) -> tuple[User, Login]:
     _, response = messages.receive((OK, COMPLETE), RESPONSE_BYTES)
     if not response:  # of a client that waits to be asked
         messages.send(OK, b"")
@@ -109,8 +115,8 @@ def _by_plain(messages: SaslMessages, client: str, context: ConnectionContext, v
     claim(_shown(name))
     host = client.rpartition(":")[0]
     context.request_gate(host)(context.clock())
-    user = verifier.by_password(_shown(name), secret, host)
-    return verifier.acting_for(user, _shown(acting_for))
+    login = verifier.log_in(_shown(name), secret, host)
+    return verifier.acting_for(login.user, _shown(acting_for)), login
 
 
 def _protected(stream: Stream, first: bytes, layer: Layer, context: ConnectionContext) -> ProtectedStream:

@@ -65,8 +65,8 @@ def add(name: str, no_password: bool, **place: Any) -> None:
 @_place_options
 @switches
 def remove(name: str, **place: Any) -> None:
-    """Removes the user NAME, with all tokens. Connections that are open stay until they end, and permissions of NAME
-    until they are revoked."""
+    """Removes the user NAME, with all tokens. Open connections of NAME are refused within a second; permissions of NAME
+    stay until they are revoked."""
     with _store(**place) as store:
         store.change(lambda accounts: accounts.without_user(name))
     click.echo(_KEPT.format(name=name))

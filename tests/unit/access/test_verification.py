@@ -48,7 +48,7 @@ class Kept:
     def __init__(self) -> None:
         self.accounts = Accounts().with_user("ann", cheap(b"correct horse")).with_user("program", None)
 
-    def read(self) -> Accounts:
+    def read(self, latest: bool = False) -> Accounts:
         return self.accounts
 
 

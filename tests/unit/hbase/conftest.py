@@ -47,6 +47,12 @@ class FakeTask:
     def kill(self) -> None: ...
 
 
+class FakeEvent:
+    def set(self) -> None: ...
+
+    def wait(self) -> None: ...
+
+
 class FakeLock:
     def __enter__(self) -> object:
         return self
@@ -72,6 +78,9 @@ class FakeRuntime:
 
     def request_gate(self, client: str, most: int) -> Callable[[float], None]:
         return lambda now: None
+
+    def event(self) -> FakeEvent:
+        return FakeEvent()
 
     def lock(self) -> FakeLock:
         return FakeLock()

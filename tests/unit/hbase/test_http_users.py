@@ -23,7 +23,7 @@ class Kept:
     accounts = Accounts().with_user("ann", cheap(b"correct: horse")).with_token("ann", RECORD, 0)
     is_away = False
 
-    def read(self) -> Accounts:
+    def read(self, latest: bool = False) -> Accounts:
         if self.is_away:
             raise Unavailable("ZooKeeper at 10.0.0.1 is away")
         return self.accounts

@@ -26,7 +26,7 @@ RIGHT = b"\0ann\0correct horse"
 class Kept:
     accounts = Accounts().with_user("ann", cheap(b"correct horse")).with_user("root", cheap(b"battery staple"))
 
-    def read(self) -> Accounts:
+    def read(self, latest: bool = False) -> Accounts:
         return self.accounts
 
 

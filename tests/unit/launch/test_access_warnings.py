@@ -58,7 +58,7 @@ class Kept:
     def __init__(self, accounts: Accounts | None) -> None:
         self.accounts = accounts
 
-    def read(self) -> Accounts:
+    def read(self, latest: bool = False) -> Accounts:
         if self.accounts is None:
             raise Unavailable("ZooKeeper is away")
         return self.accounts

@@ -29,7 +29,7 @@ OLD = new_token(1)
 class Kept:
     problem: Exception | None = None
 
-    def read(self) -> Accounts:
+    def read(self, latest: bool = False) -> Accounts:
         if self.problem is not None:
             raise self.problem
         accounts = Accounts().with_user("root", None).with_user("ann", cheap(b"correct horse"))
