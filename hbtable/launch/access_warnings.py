@@ -6,10 +6,11 @@ import logging
 import os
 import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from hbtable.access.options import AuthOptions
-from hbtable.access.store import AccountStore
+from hbtable.access.store import AccountFile, AccountStore
 from hbtable.errors import HbtableError, InvalidConfiguration
 from hbtable.runtime.network.tls import TlsOptions
 from hbtable.switches import switches
@@ -17,20 +18,41 @@ from hbtable.switches import switches
 log = logging.getLogger(__name__)
 
 
+UNASKED: Final = "there is a list of users, and auth.enabled = true is not set: everybody can do everything"
+"""A warning of /readyz."""
+
+
 @switches
-def warn_of_access(tls: TlsOptions, auth: AuthOptions, users: AccountStore) -> None:
-    """*Switches.* InvalidConfiguration for a file of users that may not be used. A list in a lock service that cannot
-    be asked just now, or one that is damaged, is told to whoever logs in."""
+def warn_of_access(tls: TlsOptions, auth: AuthOptions, users: AccountStore) -> list[str]:
+    """*Switches.* The warnings that /readyz is to have. InvalidConfiguration for a file of users that may not be used.
+    A list in a lock service that cannot be asked just now, or one that is damaged, is told to whoever logs in."""
+    has_users = _has_users(auth, users)
+    for warning in warnings(tls, auth, has_users):
+        log.warning("%s", warning)
+    return [] if auth.enabled or not has_users else [UNASKED]
+
+
+@switches
+def _has_users(auth: AuthOptions, users: AccountStore) -> bool:
     try:
-        has_users = bool(users.read().by_name)
+        return bool(users.read().by_name)
     except InvalidConfiguration:
         if auth.enabled:
             raise
-        has_users = True
+        return True
     except HbtableError:
-        has_users = auth.enabled
-    for warning in warnings(tls, auth, has_users):
-        log.warning("%s", warning)
+        return auth.enabled
+
+
+def readiness_warnings(auth: AuthOptions, folder: str) -> Callable[[], list[str]]:
+    """A function that looks into the data folder, each time, for users who are not asked who they are. Of a server of
+    one machine."""
+    users = AccountFile(folder)
+
+    def found() -> list[str]:
+        return [] if auth.enabled or not _has_users(auth, users) else [UNASKED]
+
+    return found
 
 
 def warn_of_group(auth: AuthOptions, folder: str) -> None:

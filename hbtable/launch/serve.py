@@ -21,7 +21,7 @@ from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway
-from hbtable.launch.access_warnings import warn_of_access, warn_of_group
+from hbtable.launch.access_warnings import readiness_warnings, warn_of_access, warn_of_group
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
@@ -156,7 +156,8 @@ class SingleServer:
         )
         access = page_access(self.security, self.gateway.administers, self.gateway.describes)
         slow, damage = self.gateway.slow.newest_first, cluster.server.damage
-        self._status.open(options.host, options.http_port, slow, damage, access=access)
+        warnings = readiness_warnings(self.security.auth, self._path)
+        self._status.open(options.host, options.http_port, slow, damage, access=access, warnings=warnings)
         self._memory = MemoryWatch(
             self.runtime, self.registry, self._memory_bytes, [self.gateway.budget], cluster.server.cache
         )

@@ -2,8 +2,8 @@
 
 /livez answers while the process can run at all; /readyz says whether clients should be sent here, and turns 503 as soon
 as draining starts, before the port closes, so that a load balancer leaves in time. It also names damaged files, and
-says that the audit cannot be written, which are no reasons to leave. Where users are asked who they are, the others are
-for them (page_access.py).
+says that the audit cannot be written, or that there are users and nobody is asked who he is, which are no reasons to
+leave. Where users are asked, the other pages are for them (page_access.py).
 """
 
 import json
@@ -35,8 +35,10 @@ class HttpPages:
         damage: Callable[[], list[str]] = list,
         access: PageAccess | None = None,
         pause: Callable[[], object] = lambda: None,
+        warnings: Callable[[], list[str]] = list,
     ) -> None:
-        """`access`: None: everybody may see every page. `pause` lets other tasks run."""
+        """`warnings`: of /readyz, beside that of the audit. `access`: None: everybody may see every page. `pause` lets
+        other tasks run."""
         self._pause = pause
         self._access = access
         self._metrics_text = metrics
@@ -44,6 +46,7 @@ class HttpPages:
         self._hub_lag_seconds = hub_lag_seconds
         self._slow_requests = slow_requests
         self._damage = damage
+        self._others = warnings
         self.pages: dict[str, tuple[Needs, Page]] = {
             "/metrics": (Needs.USER, self._metrics),
             "/livez": (Needs.NOBODY, self._livez),
@@ -87,7 +90,8 @@ class HttpPages:
 
     def _warnings(self) -> list[str]:
         audit = self._access.audit if self._access is not None else None
-        return ["the audit cannot be written"] if audit is not None and audit.problem() else []
+        own = ["the audit cannot be written"] if audit is not None and audit.problem() else []
+        return [*own, *self._others()]
 
     def _slow(self, _: Environment) -> tuple[str, str, bytes]:
         return "200 OK", _JSON, json.dumps(self._slow_requests(), indent=1).encode() + b"\n"

@@ -62,9 +62,10 @@ class ProcessStatus:
         damage: Callable[[], list[str]] = list,
         *,
         access: PageAccess | None,
+        warnings: Callable[[], list[str]] = list,
     ) -> None:
-        """`port` 0: no pages. `damage`: messages about files. `access`: None: everybody may see every page. Unavailable
-        when the port is in use."""
+        """`port` 0: no pages. `damage`: messages about files. `warnings`: further ones of /readyz. `access`: None:
+        everybody may see every page. Unavailable when the port is in use."""
         self._registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
         self._registry.gauge(
             "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
@@ -85,7 +86,7 @@ class ProcessStatus:
         if port:
             lag = self._hub_lag.lag_seconds
             text, pause = self._metrics.text, partial(self._runtime.sleep, 0)
-            pages = HttpPages(text, self.not_ready, lag, slow_requests, damage, access, pause)
+            pages = HttpPages(text, self.not_ready, lag, slow_requests, damage, access, pause, warnings)
             self._listener = serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:

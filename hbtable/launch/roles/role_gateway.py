@@ -53,6 +53,7 @@ class RoleGateway:
             configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
         )
         self._scanners = ""
+        self._warnings: list[str] = []
 
     @property
     def reload(self) -> Callable[[], None] | None:
@@ -65,7 +66,7 @@ class RoleGateway:
         runtime, environment, session = self._runtime, self._environment, self._environment.session
         announced = self.announced
         users = AccountNode(session, runtime.clock_seconds)
-        warn_of_access(self._configuration.options("tls", TlsOptions), self.security.auth, users)
+        self._warnings = warn_of_access(self._configuration.options("tls", TlsOptions), self.security.auth, users)
         ask_users(runtime, self.security, users)
         self.server = make_thrift_gateway(
             runtime,
@@ -94,6 +95,10 @@ class RoleGateway:
     def page_access(self) -> PageAccess | None:
         """None: everybody may see every page."""
         return page_access(self.security, self.server.administers, self.server.describes)
+
+    def warnings(self) -> list[str]:
+        """Of /readyz, as they were when this began."""
+        return self._warnings
 
     @switches
     def open(self) -> None:

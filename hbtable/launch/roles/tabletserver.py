@@ -97,7 +97,8 @@ class TabletServerProcess:
         gateway.open()
         self.role.start(self._address, gateway.address)
         slow, damage = gateway.server.slow.newest_first, self.role.damage
-        self._status.open(self._listen.host, self._listen.http_port, slow, damage, access=gateway.page_access())
+        access, warnings = gateway.page_access(), gateway.warnings
+        self._status.open(self._listen.host, self._listen.http_port, slow, damage, access=access, warnings=warnings)
         self._observer.start()
         self._giving_up.start()
 

@@ -63,9 +63,8 @@ class ThriftGatewayProcess:
         self._status = ProcessStatus(runtime, registry, session)
         self._memory = environment.watch_memory(registry, [gateway.server.budget])
         gateway.open()
-        self._status.open(
-            self._listen.host, self._listen.http_port, gateway.server.slow.newest_first, access=gateway.page_access()
-        )
+        slow, access, warnings = gateway.server.slow.newest_first, gateway.page_access(), gateway.warnings
+        self._status.open(self._listen.host, self._listen.http_port, slow, access=access, warnings=warnings)
 
     @switches
     def stop(self) -> None:

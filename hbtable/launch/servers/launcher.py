@@ -21,7 +21,7 @@ from hbtable.errors import AlreadyExists, HbtableError, InvalidConfiguration
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.launch.access_warnings import warn_of_access, warn_of_group
+from hbtable.launch.access_warnings import readiness_warnings, warn_of_access, warn_of_group
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, normalizer_options
@@ -158,7 +158,8 @@ class Launcher:
         self._rpc.start()
         self._status = ProcessStatus(runtime, registry, session, self._lost.is_set)
         access = superusers_pages(runtime, self._auth, AccountFile(self._path))
-        self._status.open(self._options.host, self._options.http_port, access=access)
+        warnings = readiness_warnings(self._auth, self._path)
+        self._status.open(self._options.host, self._options.http_port, access=access, warnings=warnings)
         children.start(_START_SECONDS)
         master.settle()
         master.start()

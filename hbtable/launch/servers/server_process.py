@@ -24,6 +24,7 @@ from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.relays.relay import Relay
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway
+from hbtable.launch.access_warnings import readiness_warnings
 from hbtable.launch.composed_server import compose_server, drain
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
@@ -157,7 +158,9 @@ class ServerProcess:
         self._memory = MemoryWatch(runtime, self._registry, limit_bytes, [gateway.budget, self._rpc.budget], role.cache)
         self._memory.start()
         access = page_access(self.security, gateway.administers, gateway.describes)
-        self._status.open(gets.host, gets.http_port, gateway.slow.newest_first, role.damage, access=access)
+        warnings = readiness_warnings(self.security.auth, gets.folder)
+        slow = gateway.slow.newest_first
+        self._status.open(gets.host, gets.http_port, slow, role.damage, access=access, warnings=warnings)
         role.start(address_of(gets.serial), f"{gets.host}:{gets.port}")
         self._connections.say_ready()
 

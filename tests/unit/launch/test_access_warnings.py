@@ -10,8 +10,9 @@ import pytest
 
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountFile
 from hbtable.errors import Unavailable
-from hbtable.launch.access_warnings import warn_of_access, warn_of_group, warnings
+from hbtable.launch.access_warnings import UNASKED, readiness_warnings, warn_of_access, warn_of_group, warnings
 from hbtable.runtime.network.tls import TlsOptions
 
 TLS = TlsOptions(certificate="c.pem")
@@ -117,3 +118,17 @@ def test_a_group_of_others_that_may_change_who_comes_in_is_a_warning(
     assert [f"group {GROUP} may write to {tmp_path} (mode {mode:04o})" in one for one in caplog.messages] == [
         True
     ] * warned
+
+
+def test_users_whom_nobody_asks_are_a_warning_for_as_long_as_they_are_there(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    users = AccountFile(folder)
+    found, asked = readiness_warnings(AuthOptions(), folder), readiness_warnings(AuthOptions(enabled=True), folder)
+    assert found() == []
+    users.change(lambda accounts: accounts.with_user("ann", None))
+    assert found() == [UNASKED]
+    assert asked() == []
+    (tmp_path / "users").chmod(0o644)  # which is no list that may be used, and a sign of users all the same
+    assert found() == [UNASKED]
+    (tmp_path / "users").unlink()
+    assert found() == []
