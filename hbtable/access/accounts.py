@@ -5,7 +5,7 @@ a later one, perhaps to take a right away, so it is refused and not passed over.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -84,6 +84,21 @@ class Accounts:
 
     def _with(self, account: Account) -> "Accounts":
         return Accounts({**self.by_name, account.name: account})
+
+    def changed_since(self, before: "Accounts") -> Iterator[tuple[str, str]]:
+        """(a user, what became of him) for each change, in words without a secret."""
+        for name in sorted(before.by_name.keys() | self.by_name.keys()):
+            old, new = before.by_name.get(name), self.by_name.get(name)
+            if new is None:
+                yield name, "removed"
+                continue
+            if old is None:
+                yield name, "added"
+            elif old.password != new.password:
+                yield name, "password changed"
+            known = old.tokens if old else ()
+            yield from ((name, f"token {one.token_id} made") for one in new.tokens if one not in known)
+            yield from ((name, f"token {one.token_id} ended") for one in known if one not in new.tokens)
 
     def encode(self) -> bytes:
         users = [_fields(self.by_name[name]) for name in sorted(self.by_name)]

@@ -89,6 +89,10 @@ class AuditTrail:
         """`call`: a method, or `login`."""
         self._line(client, call, "denied", why=why)
 
+    def users_changed(self, name: str, change: str) -> None:
+        """The list of users was changed, where it is kept: nobody knows by whom."""
+        self._line("", "users", "ok", {"holder": name, "change": change})
+
     def foreign_scanner(self, number: int, table: bytes, owner: str) -> None:
         """The acting user wanted to fetch from a scanner, or to close it, that is `owner`'s."""
         self._line(

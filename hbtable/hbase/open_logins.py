@@ -99,20 +99,32 @@ class LoginWatch:
     """Looks after the connections of one gateway, until stop()."""
 
     def __init__(
-        self, runtime: Runtime, verifier: Verifier, connections: Iterable[LoggedIn], pause: Callable[[], None]
+        self,
+        runtime: Runtime,
+        verifier: Verifier,
+        connections: Iterable[LoggedIn],
+        pause: Callable[[], None],
+        changed: Callable[[str, str], None],
     ) -> None:
+        """`changed`: hears of each change of the list: a user, and what became of him. It must not switch."""
         self._runtime = runtime
         self._verifier = verifier
         self._connections = connections
         self._pause = pause
+        self._changed = changed
         self.stop: Callable[[], None] = supervise(runtime, self._watch, name="open logins").kill
         """Idempotent."""
 
     @switches
     def _watch(self) -> None:
+        known: Accounts | None = None
         while True:
             accounts = self._verifier.look()
             if accounts is not None:
+                if known is not None and accounts is not known:
+                    for name, change in accounts.changed_since(known):
+                        self._changed(name, change)
+                known = accounts
                 self._close_ended(accounts)
             self._runtime.sleep(_LOOK_SECONDS)
 

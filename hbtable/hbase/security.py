@@ -63,6 +63,11 @@ class GatewaySecurity:
         if self.audit is not None:
             self.audit.denied(client, call, why)
 
+    def users_changed(self, name: str, change: str) -> None:
+        """Writes down that the list of users was changed."""
+        if self.audit is not None:
+            self.audit.users_changed(name, change)
+
     def foreign_scanner(self, number: int, table: bytes, owner: str) -> None:
         """Writes down that the acting user wanted to use somebody else's."""
         if self.audit is not None:

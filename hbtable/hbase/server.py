@@ -285,7 +285,9 @@ class ThriftGateway:
         self.say_where(host, self._listener.port)
         self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
         if self._verifier is not None:
-            self._logins = LoginWatch(self._runtime, self._verifier, self._connections, self._context.pause)
+            context = self._context
+            changed = context.security.users_changed
+            self._logins = LoginWatch(self._runtime, self._verifier, self._connections, context.pause, changed)
 
     @switches
     def leave(self, notice_seconds: float, leave_seconds: float) -> None:

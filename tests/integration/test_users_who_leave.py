@@ -1,4 +1,4 @@
-"""Users who are removed while their connections are open: through each one_way that asks who they are."""
+"""Users who are removed while their connections are open: through each way in."""
 
 import base64
 import http.client
@@ -155,7 +155,7 @@ def named(one_way: str) -> str:
 
 
 class Scene(NamedTuple):
-    """A server with a user for each one_way."""
+    """A server with a user for each way in."""
 
     server: ServerProcess
     users: AccountFile
@@ -225,9 +225,14 @@ def test_open_connections_of_who_was_removed_are_refused_and_end(scene: Scene, t
         found = map(json.loads, (tmp_path / "audit").read_text().splitlines())
         return {str(one["user"] or one.get("claimed", "")) for one in found if one["call"] == "login"}
 
+    def removed() -> set[str]:
+        found = map(json.loads, (tmp_path / "audit").read_text().splitlines())
+        return {one["on"]["holder"] for one in found if one["call"] == "users" and one["on"]["change"] == "removed"}
+
     expected = {named(name) for name in ways if "HTTP B" not in name and name != "page"} | {named("idle")}
     eventually(
         lambda: expected <= lines(), SOON_SECONDS, "a line of the audit for each, also for one that never called"
     )
+    eventually(lambda: removed() == {named(name) for name in (*ways, "idle")}, SOON_SECONDS, "the removals")
     for one_way in (*ways.values(), idle):
         one_way.close()

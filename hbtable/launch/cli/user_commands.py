@@ -151,7 +151,10 @@ def _store(data: str | None, cluster: bool, path: str | None, define: tuple[str,
     from hbtable.launch.config.sections import ServerOptions, read_configuration
 
     server = read_configuration(path, os.environ, define).options("server", ServerOptions)
-    yield AccountFile(os.path.abspath(data) if data else server.folder(os.environ))
+    folder = os.path.abspath(data) if data else server.folder(os.environ)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise InvalidRequest(f"{folder} is no folder: --data DIR is the data folder of the server")
+    yield AccountFile(folder)
 
 
 @contextlib.contextmanager

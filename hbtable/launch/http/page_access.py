@@ -101,7 +101,8 @@ class PageAccess:
         claim("")  # the connection's request before this one may have been another user's
         said = str(environment.get("HTTP_AUTHORIZATION", "")).encode("latin-1", "replace")
         if not said:
-            return Refusal("401 Unauthorized", [_CHALLENGE], _WHO)  # a browser's first question: nobody to write down
+            self._denied(client, "login", _WHO)  # of strangers there are so many lines a minute (hbase.audit)
+            return Refusal("401 Unauthorized", [_CHALLENGE], _WHO)
         try:
             if not self._plain_text:
                 if not _is_here(host):

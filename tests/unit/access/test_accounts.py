@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -114,3 +115,24 @@ def test_a_password_that_would_not_do_is_refused_without_being_shown(password: s
     with pytest.raises(InvalidRequest, match="a password has") as refused:
         PasswordHash.of(password)
     assert not password or password not in str(refused.value)
+
+
+def test_each_change_has_its_words_and_no_secret() -> None:
+    token, record = new_token(0)
+    password, other = cheap(b"correct horse"), cheap(b"battery staple")
+    steps: list[tuple[Accounts, list[tuple[str, str]]]] = [(Accounts(), [])]
+
+    def then(accounts: Accounts, *said: str) -> None:
+        steps.append((accounts, [("ann", one) for one in said]))
+
+    then(Accounts().with_user("ann", password), "added")
+    then(steps[-1][0].with_token("ann", record, 0), f"token {record.token_id} made")
+    then(steps[-1][0].with_password("ann", other), "password changed")
+    then(steps[-1][0].without_token("ann", record.token_id), f"token {record.token_id} ended")
+    then(steps[-1][0].without_user("ann"), "removed")
+    then(steps[3][0], "added", f"token {record.token_id} made")
+    for (before, _), (after, said) in pairwise(steps):
+        found = list(after.changed_since(before))
+        assert found == said
+        assert token.rpartition(".")[2] not in str(found)
+        assert list(after.changed_since(after)) == []

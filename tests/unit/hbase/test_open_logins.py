@@ -172,11 +172,17 @@ def test_idle_ones_are_closed_after_a_while_and_others_stay(rig: Rig) -> None:
         login = rig.verifier.log_in(name, b"correct horse", "host")
         return OpenLogin(login, login.user, f"{name}:1", context)
 
+    changes: list[tuple[str, str]] = []
+
+    def heard(name: str, change: str) -> None:
+        changes.append((name, change))
+
     def run() -> None:
         idle, busy, other, nobodys = Open(opened("ann")), Open(opened("ann"), True), Open(opened("root")), Open(None)
-        watch = LoginWatch(runtime, rig.verifier, [idle, busy, other, nobodys], lambda: None)
+        watch = LoginWatch(runtime, rig.verifier, [idle, busy, other, nobodys], lambda: None, heard)
         runtime.sleep(5.0)
         assert rig.lines == []
+        assert changes == []
         removed = runtime.clock_seconds()
         rig.kept.change(lambda accounts: accounts.without_user("ann"))
         runtime.sleep(1.0)
@@ -189,6 +195,7 @@ def test_idle_ones_are_closed_after_a_while_and_others_stay(rig: Rig) -> None:
         runtime.sleep(1.0)
         assert busy.closed_at is not None
         assert len(rig.lines) == 2
+        assert changes == [("ann", "removed")]
         watch.stop()
 
     runtime.run(run)

@@ -80,3 +80,12 @@ def test_a_new_folder_that_only_has_users_becomes_a_data_folder(tmp_path: Path) 
     user(tmp_path, "add", "ann", "--no-password")
     DataFolder.open(str(tmp_path)).close()
     assert user(tmp_path, "list").output == "ann: no password\n"
+
+
+@pytest.mark.parametrize("command", [["list"], ["add", "ann", "--no-password"], ["remove", "ann"], ["token", "ann"]])
+def test_a_file_is_no_data_folder(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "file").write_text("mine")
+    done = user(tmp_path / "file", *command)
+    assert done.exit_code == 1
+    assert "file is no folder: --data DIR is the data folder of the server" in done.output
+    assert (tmp_path / "file").read_text() == "mine"

@@ -167,7 +167,7 @@ def test_each_page_is_for_those_who_may_see_it(site: Site, path: str, client: st
     if status == 403:
         assert b"'ann'" in body
     denied = (None, "login") if status == 401 else (User("ann"), path)
-    assert site.denied == ([] if client == "nobody" else [denied])
+    assert site.denied == [denied]
 
 
 def test_strangers_do_not_read_which_rows_are_damaged(site: Site) -> None:
