@@ -24,8 +24,8 @@ _OF_A_FAMILY: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 
 @final
 class DataChecks:
-    """`permissions`, which may *switch*, and `caller` are asked by each call. A refusal is AccessDenied, and says
-    nothing of the data. Unavailable where the permissions cannot be known."""
+    """Each call asks `permissions`, which may *switch*, and `caller`. A refusal is AccessDenied, and says nothing of
+    the data. Unavailable where the permissions cannot be known."""
 
     __slots__ = ("_caller", "_permissions")
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @final
 class FreshCopy(Generic[T]):
-    """`value` is None until the first read."""
+    """The copy is `value`, None until the first read."""
 
     def __init__(
         self, runtime: Runtime, read: Callable[[], T], seconds: float, taken: Callable[[T], None] = lambda value: None

@@ -37,7 +37,7 @@ from hbtable.switches import switches
 
 @final
 class RoleGateway:
-    """`server` does the work, once it is composed."""
+    """The work is done by `server`, once it is composed."""
 
     server: ThriftGateway
 
@@ -97,7 +97,7 @@ class RoleGateway:
         return page_access(self.security, self.server.administers, self.server.describes)
 
     def warnings(self) -> list[str]:
-        """Of /readyz, as they were when this began."""
+        """The warnings of /readyz, as they were when this began."""
         return self._warnings
 
     @switches
