@@ -1,10 +1,11 @@
 """A cluster of masters, tablet servers and clients in one process, seed after seed, under every kind of fault.
 
-    python -m tests.campaigns.cluster_simulation [--damage] [--seeds 2000] [--seed N] [--bug NAME]
+    python -m tests.campaigns.cluster_simulation [--damage | --ways] [--seeds 2000] [--seed N] [--bug NAME]
 
-What a seed does and checks: tests/harness/sim_schedule.py; with --damage, tests/harness/sim_damaged.py. --bug switches
-one of the field's known bugs on (tests/harness/sim_bugs.py, sim_damage_bugs.py), which must then be found. A failure
-prints the command that replays it.
+What a seed does and checks: tests/harness/sim_schedule.py; with --damage, tests/harness/sim_damaged.py; with --ways
+nothing but cut ways, members of the lock service that are behind, and deaths. --bug switches one of the field's known
+bugs on (tests/harness/sim_bugs.py, sim_damage_bugs.py), which must then be found. A failure prints the command that
+replays it.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from functools import partial
 from tests.harness.sim_bugs import BUGS, run_with
 from tests.harness.sim_damage_bugs import DAMAGE_BUGS, run_damaged_with
 from tests.harness.sim_damaged import run_damaged_seed
+from tests.harness.sim_faults import ONLY_WAYS
 from tests.harness.sim_schedule import Outcome, run_seed
 from tests.harness.sim_seeds import outcomes, timed
 
@@ -25,6 +27,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="the first one; 0: chosen now and printed")
     parser.add_argument("--damage", action="store_true", help="the cluster is stopped, damaged, and goes on")
+    parser.add_argument("--ways", action="store_true", help="ways are cut, and processes die, and nothing else")
     parser.add_argument("--bug", choices=sorted([*BUGS, *DAMAGE_BUGS]), default="")
     arguments = parser.parse_args()
     damaged = arguments.damage or arguments.bug in DAMAGE_BUGS
@@ -36,7 +39,9 @@ def main() -> None:
     run: Callable[[int], Outcome] = run_damaged_seed if damaged else run_seed
     if arguments.bug:
         run = partial(run_damaged_with if damaged else run_with, arguments.bug)
-    way = " --damage" if damaged else ""
+    if arguments.ways:
+        run = partial(run_seed, kinds=ONLY_WAYS)
+    way = " --damage" if damaged else " --ways" if arguments.ways else ""
     for number, (outcome, seconds) in enumerate(outcomes(partial(timed, run), seeds), 1):
         processor += seconds
         total += outcome.count

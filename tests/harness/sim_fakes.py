@@ -1,7 +1,8 @@
 """The production adapters over their fakes as a simulated process' storage, in place of sim_storage.py.
 
 One namespace of each kind is shared by all processes. Between a process and the fake lies the simulated network: a cut
-way loses requests (towards STORAGE) or answers (from it), after the time that the adapter allows.
+way loses requests (towards STORAGE) or answers (from it), after the time that the adapter allows. Through WebHDFS the
+ways to the NameNodes and to the DataNodes are two.
 """
 
 import random
@@ -17,7 +18,7 @@ from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from hbtable.testing.task_calls import TaskCalls
-from tests.harness.sim_network import STORAGE, Network
+from tests.harness.sim_network import DATANODES, NAMENODE, STORAGE, Network
 from tests.harness.sim_sessions import Owner
 
 
@@ -42,11 +43,12 @@ class Fakes:
         carry = self.web.http(owner.runtime)
 
         def http(request: WebHdfsRequest) -> WebHdfsResponse:
-            if not self.network.passes(owner.name, STORAGE):
+            end = NAMENODE if request.host in self.web.hosts else DATANODES
+            if not self.network.passes(owner.name, end):
                 owner.runtime.sleep(request.seconds)
                 raise NoAnswer(f"{request.host}: no answer in time")
             response = carry(request)
-            if not self.network.answers(STORAGE, owner.name):
+            if not self.network.answers(end, owner.name):
                 owner.runtime.sleep(request.seconds)
                 raise NoAnswer(f"{request.host}: no answer in time")
             return response

@@ -5,7 +5,9 @@ tablet server that only some clients and the storage still reach, one that nobod
 (one direction) that is slow or changes bytes, writes that change in memory where they arrive, answers lost and requests
 doubled, requests and answers that come late (sim_late.py), a session ended by the service, a full disk, a slow log, a
 server that lives and cannot load a tablet, a server that stops in order while another one is killed, all of them
-stopped in order at once, and started again, a wall clock that jumps.
+stopped in order at once, and started again, a wall clock that jumps. WAYS: a process whose member of the lock
+service is behind, cut off from the leader in one direction, in both, or slow; and one whose way to the NameNode alone,
+or to the DataNodes alone, is cut in one direction or both.
 """
 
 import random
@@ -14,7 +16,8 @@ from collections.abc import Callable
 
 from tests.harness.sim_cluster import MasterProcess, ServerProcess, SimCluster, SimProcess
 from tests.harness.sim_late import OF_CLIENTS, OF_ROLES
-from tests.harness.sim_network import LOCKS, STORAGE
+from tests.harness.sim_members import BehindMember
+from tests.harness.sim_network import DATANODES, LOCKS, NAMENODE, STORAGE
 
 WORKERS = 3
 """Of the clients the first ones write and read."""
@@ -22,6 +25,9 @@ KINDS = (
     "kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable", "drain", "all stop",
     "clock", "unreachable", "slow way", "changed bytes", "changed memory",
 )  # fmt: skip
+WAYS = ("behind", "name node", "data nodes")
+"""Used where they are named: among all kinds they would change the schedules by which planted bugs are found."""
+ONLY_WAYS = (*WAYS, "cut", "kill", "island")
 BELIEVED_MILLIS = 10_000
 """The furthest that a wall clock goes wrong and is believed: the others are refused (tablet.wall_clock)."""
 _CLOCKS_MILLIS = (0, 2_000, -2_000, BELIEVED_MILLIS, -BELIEVED_MILLIS, 3_600_000, 365 * 86_400_000, -365 * 86_400_000)
@@ -98,6 +104,38 @@ class Faults:
         for way in ways:
             self._cluster.network.cut(*way)
         self._later(self._chance.uniform(0.2, 4.0), lambda: self._cluster.network.closed.difference_update(ways))
+
+    def _behind(self) -> None:
+        """Shorter than a session, or longer."""
+        cluster, chance, network = self._cluster, self._chance, self._cluster.network
+        name = self._victim(clients=True).name
+        network.behind[name] = BehindMember(cluster.lock_service)
+        there, back = (name, LOCKS), (LOCKS, name)
+        ways = chance.choice(([], [there], [back], [there, back]))
+        network.closed.update(ways)
+
+        def end() -> None:
+            network.closed.difference_update(ways)
+            network.behind.pop(name, None)
+
+        self._later(chance.uniform(0.2, 2.5) * cluster.options.session_seconds, end)
+
+    def _name_node(self) -> None:
+        self._cut_off(NAMENODE)
+
+    def _data_nodes(self) -> None:
+        self._cut_off(DATANODES)
+
+    def _cut_off(self, end: str) -> None:
+        """One process, or all of a kind, as where a switch fails."""
+        cluster, chance = self._cluster, self._chance
+        slots = chance.choice((cluster.servers, cluster.masters, [*cluster.servers, *cluster.masters]))
+        names = [slot.process.name for slot in slots]
+        names = names if chance.random() < 0.2 else [chance.choice(names)]
+        there, back = [(name, end) for name in names], [(end, name) for name in names]
+        ways = chance.choice((there, back, there + back))
+        cluster.network.closed.update(ways)
+        self._later(chance.uniform(0.2, 4.0), lambda: cluster.network.closed.difference_update(ways))
 
     def _island(self) -> None:
         """Long enough for its session to end and its tablets to be elsewhere, while some clients still ask it."""

@@ -1,10 +1,11 @@
 """The network of a simulated cluster: which way is open between whom, and calls that get lost on either half of it.
 
-Ends of a way are process names, LOCKS (the lock service) and STORAGE. A way has a direction: cut("a", "b") loses what
-a sends to b, requests and answers alike. cut_calls("a", "b") loses the calls that a makes to b, as a firewall at b's
-port does, while b's own calls to a are answered. A way may be slow, and change bytes (sim_changed_bytes.py). TCP loses
-or delays, it does not repeat: only calls that promise to be repeatable (TabletAdmin's of a master) are ever doubled.
-Which calls come late: sim_late.py.
+Ends of a way are process names, LOCKS (the lock service), and STORAGE or one of its parts, NAMENODE and DATANODES. What
+a process reads of the lock service comes from a member that may be behind (sim_members.py). A way has a direction:
+cut("a", "b") loses what a sends to b, requests and answers alike. cut_calls("a", "b") loses the calls that a makes to
+b, as a firewall at b's port does, while b's own calls to a are answered. A way may be slow, and change bytes
+(sim_changed_bytes.py). TCP loses or delays, it does not repeat: only calls that promise to be repeatable (TabletAdmin's
+of a master) are ever doubled. Which calls come late: sim_late.py.
 """
 
 import random
@@ -26,6 +27,9 @@ from tests.harness.sim_late import Lateness
 
 LOCKS = "lock service"
 STORAGE = "storage"
+NAMENODE = "name node"
+DATANODES = "data nodes"
+_WHOLES = {NAMENODE: STORAGE, DATANODES: STORAGE}
 
 READS = frozenset(
     {
@@ -67,6 +71,8 @@ class Network:
         self.closed: set[tuple[str, str]] = set()
         self.refused: set[tuple[str, str]] = set()
         """Calls that do not arrive, by caller and callee."""
+        self.behind: dict[str, Any] = {}
+        """A BehindMember of the lock service, by the process that is connected to it."""
         self.slow: dict[tuple[str, str], float] = {}
         """Seconds for which whatever takes this way is on it."""
         self.changed = ChangedBytes(chance)
@@ -92,6 +98,7 @@ class Network:
     def heal(self) -> None:
         self.closed.clear()
         self.refused.clear()
+        self.behind.clear()
         self.slow.clear()
         self.changed.shares.clear()
         self.changed.in_memory.clear()
@@ -100,7 +107,10 @@ class Network:
         self.late.calm()
 
     def passes(self, source: str, target: str) -> bool:
-        return (source, target) not in self.closed
+        if not self.closed:
+            return True
+        whole = _WHOLES.get(source, source), _WHOLES.get(target, target)
+        return (source, target) not in self.closed and whole not in self.closed
 
     def answers(self, source: str, target: str) -> bool:
         """Does this answer arrive? Also at random, while answers get lost."""

@@ -1,7 +1,9 @@
 """The shared file system of a simulated cluster as one process sees it: slow, at times out of reach, full, or stuck.
 
-A call that does not get through ends after a deadline: reads with Unavailable; writes with Stalled, after which they
-may have happened, or still happen. What a process appended and never synced may be gone after its death, as on HDFS.
+What is in files goes between a process and the DataNodes, everything else to the NameNode; each may be out of reach
+alone. A call that does not get through ends after a deadline: reads with Unavailable; writes with Stalled, after which
+they may have happened, or still happen. What a process appended and never synced may be gone after its death, as on
+HDFS.
 """
 
 from collections.abc import Callable
@@ -11,10 +13,11 @@ from hbtable.errors import HbtableError, Stalled, Unavailable
 from hbtable.fs.interface import NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryContent
-from tests.harness.sim_network import STORAGE, Network
+from tests.harness.sim_network import DATANODES, NAMENODE, STORAGE, Network
 from tests.harness.sim_sessions import Owner
 
 _DEADLINE = 1.0
+_BOTH = (NAMENODE, DATANODES)
 
 
 class SimStorage:
@@ -50,14 +53,14 @@ class SimStorage:
         return SimReadFile(self, self._read(self.inner.open, path))
 
     def read_file(self, path: str) -> bytes:
-        return self._read(self.inner.read_file, path)
+        return self._read(self.inner.read_file, path, ends=_BOTH)
 
     def write_file(self, path: str, data: bytes) -> None:
-        self._write(self.inner.write_file, path, data)
+        self._write(self.inner.write_file, path, data, ends=_BOTH)
 
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         self.log_delay(path)
-        self._write(self.inner.put_new, path, data)
+        self._write(self.inner.put_new, path, data, ends=_BOTH)
 
     def seal(self, path: str) -> int:
         return self._read(self.inner.seal, path)
@@ -89,22 +92,22 @@ class SimStorage:
     def read_delay(self) -> None:
         self._owner.runtime.sleep(self._network.chance.uniform(0, 0.008))
 
-    def _read(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def _read(self, method: Callable[..., Any], *arguments: Any, ends: tuple[str, ...] = (NAMENODE,)) -> Any:
         runtime, network, name = self._owner.runtime, self._network, self._owner.name
         runtime.sleep(network.delay() / 4)
-        if network.passes(name, STORAGE):
+        if all(network.passes(name, end) for end in ends):
             answer = method(*arguments)
-            if network.answers(STORAGE, name):
+            if network.answers(STORAGE, name) and all(network.passes(end, name) for end in ends):
                 return answer
         runtime.sleep(_DEADLINE)
         raise Unavailable(f"the file system did not answer {arguments[:1]}")
 
-    def _write(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def _write(self, method: Callable[..., Any], *arguments: Any, ends: tuple[str, ...] = (NAMENODE,)) -> Any:
         runtime, network, name = self._owner.runtime, self._network, self._owner.name
         runtime.sleep(network.delay() / 4)
-        if network.passes(name, STORAGE):
+        if all(network.passes(name, end) for end in ends):
             answer = method(*arguments)
-            if network.answers(STORAGE, name):
+            if network.answers(STORAGE, name) and all(network.passes(end, name) for end in ends):
                 return answer
         elif network.chance.random() < 0.2:  # queued somewhere on the way, it arrives long after it was given up
             runtime.spawn(self._late, method, arguments, name="late write")
@@ -119,7 +122,9 @@ class SimStorage:
             pass  # nobody listens
 
     def reach(self, method: Callable[..., Any], *arguments: Any, writes: bool = False) -> Any:
-        return self._write(method, *arguments) if writes else self._read(method, *arguments)
+        """The DataNodes."""
+        reach = self._write if writes else self._read
+        return reach(method, *arguments, ends=(DATANODES,))
 
 
 class SimAppendFile:
