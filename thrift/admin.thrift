@@ -231,7 +231,7 @@ struct AdminArrowPage {
   4: i64 tablets = 0
 }
 
-/** A number to compute: "rows" and "cells" of a group, "count", "distinct", "sum", "min", "max" and "avg" of a column, or
+/** What to compute: "rows", "cells" and the "last" row of a group, "count", "distinct", "sum", "min", "max" and "avg" of a column, or
  * without a qualifier of a family. `readAs`, of the last four: int8 to int64, uint8 to uint64, float, double, or number, a
  * decimal number as text. */
 struct AdminAggregate {
@@ -242,16 +242,17 @@ struct AdminAggregate {
 }
 
 /** Of rows that begin with the same rowBytes bytes, or are the same up to rowDelimiter; of the cells of each column; without
- * any of these of all rows, whose group is empty. */
+ * any of these of all rows, whose group is empty. With maxRows a page is of at most so many rows. */
 struct AdminAggregation {
   1: list<AdminAggregate> aggregates,
   2: i64 rowBytes = 0,
   3: binary rowDelimiter,
-  4: bool byColumn = 0
+  4: bool byColumn = 0,
+  5: i64 maxRows = 0
 }
 
 /** `states` is a JSON list with an element for each aggregate, to be merged with those of the group in other pages. rows,
- * cells, count: a whole number, to be added. min, max: null, or a text: a whole number in decimal, or a float in
+ * cells, count: a whole number, to be added. last: null, or base64 of a row, of which the greatest counts. min, max: null, or a text: a whole number in decimal, or a float in
  * hexadecimal. sum, avg: a list: how many values, the total as a hexadecimal whole number, and flags that are or-ed: 1 NaN,
  * 2 infinity, 4 negative infinity, 8 a float; the total counts ones, or of float, double and number units of 2 ** -1074.
  * distinct: a text: "f" and base64 of up to 512 hashes of 8 bytes, or "r" and base64 of 4096 registers of HyperLogLog. */

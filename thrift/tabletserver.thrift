@@ -111,7 +111,7 @@ struct ScanPosition {
   6: optional i64 versions = 0
 }
 
-/** A number to compute: "rows" and "cells" of a group, "count", "distinct", "sum", "min", "max" and "avg" of a column, or
+/** What to compute: "rows", "cells" and the "last" row of a group, "count", "distinct", "sum", "min", "max" and "avg" of a column, or
  * without a qualifier of a family. `readAs`: int8 to int64, uint8 to uint64, float, double, or number, as text. */
 struct Aggregate {
   1: required string kind,

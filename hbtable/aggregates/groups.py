@@ -32,11 +32,12 @@ def _goes_on() -> None:
 class _PagePart:
     """The part of a page that is in a group."""
 
-    __slots__ = ("cells", "rows", "values")
+    __slots__ = ("cells", "last", "rows", "values")
 
     def __init__(self, sources: int) -> None:
         self.rows = 0
         self.cells = 0
+        self.last = b""
         self.values: list[list[bytes]] = [[] for _ in range(sources)]
         """Of each column, or family, that is asked for."""
 
@@ -80,6 +81,7 @@ class Groups:
         row, cells = given
         part = self._part(self._group_of(row))
         part.rows += 1
+        part.last = max(part.last, row)
         part.cells += len(cells)
         if self._sources:
             for number, (column, _, value) in enumerate(cells, 1):
@@ -93,6 +95,7 @@ class Groups:
         last = None
         for number, (column, _, value) in enumerate(given[1], 1):
             part = self._part(column)
+            part.last = max(part.last, given[0])
             part.rows += column != last
             part.cells += 1
             last = column
@@ -129,21 +132,28 @@ class Groups:
     def _add_piece(self, piece: RowsByColumn, names: Sequence[bytes]) -> None:
         by_column = self._aggregation.by_column
         if not by_column and piece.rows:
-            self._part(b"").rows += len(piece.rows)
+            whole = self._part(b"")
+            whole.rows += len(piece.rows)
+            whole.last = piece.rows[-1]
         for name, column in zip(names, piece.columns, strict=True):
             values = [value for value in column if value is not None]
             if not values:
                 continue
             part = self._part(name if by_column else b"")
             part.cells += len(values)
-            part.rows += len(values) if by_column else 0
+            if by_column:
+                part.rows += len(values)
+                part.last = next(
+                    row for row, value in zip(piece.rows[::-1], column[::-1], strict=True) if value is not None
+                )
             for source in self._sources_of(name):
                 part.values[source] += values
 
     def _add_piece_by_row(self, piece: RowsByColumn, names: Sequence[bytes], places: range) -> None:
         parts = [self._part(self._group_of(piece.rows[at])) for at in places]
-        for part in parts:
+        for part, at in zip(parts, places, strict=True):
             part.rows += 1
+            part.last = piece.rows[at]
         for name, column in zip(names, piece.columns, strict=True):
             sources = self._sources_of(name)
             for part, at in zip(parts, places, strict=True):
@@ -185,6 +195,9 @@ class Groups:
             read: dict[tuple[int, str], Sequence[Any]] = {}
             states = self._states_of(key)
             for aggregate, state in zip(self._aggregation.aggregates, states, strict=True):
+                if aggregate.kind == "last":
+                    self._change(state, state.add, (part.last,))
+                    continue
                 if aggregate.kind in OF_ALL:
                     state.add(range(part.rows if aggregate.kind == "rows" else part.cells))
                     continue

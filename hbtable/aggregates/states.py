@@ -1,11 +1,12 @@
 """The state of an aggregate: added to, merged with that of other rows, as JSON, and its result.
 
-Results do not depend on the order in which rows came: sums of floats are exact until the one rounding of the result. As
-JSON a state is a whole number (rows, cells, count), a text (distinct), null or a text (min and max: a whole number in
-decimal, or a float in hexadecimal as C and Java write it), or a list (sum and avg: how many values, the total in
-hexadecimal, flags of Total).
+Results do not depend on the order in which rows came: sums of floats are exact until the one rounding of the result.
+As JSON a state is a whole number (rows, cells, count), a text (distinct), null or a text (last: base64; min and max: a
+whole number in decimal, or a float in hexadecimal as C and Java write it), or a list (sum and avg: how many values, the
+total in hexadecimal, flags of Total).
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from math import inf, isinf, isnan, nan
 from typing import Any, Final, Protocol, final
@@ -157,9 +158,39 @@ class Extreme:
         return _STATE_BYTES
 
 
+@final
+class LastRow:
+    """The greatest row."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self) -> None:
+        self._row: bytes | None = None
+
+    def add(self, values: Sequence[bytes]) -> None:
+        for row in values:
+            if self._row is None or row > self._row:
+                self._row = row
+
+    def merge(self, told: Any) -> None:
+        if told is not None:
+            self.add((b64decode(told, validate=True),))
+
+    def told(self) -> Any:
+        return None if self._row is None else b64encode(self._row).decode()
+
+    def result(self) -> Any:
+        return self._row
+
+    def size_bytes(self) -> int:
+        return _STATE_BYTES + len(self._row or b"")
+
+
 def state_of(aggregate: Aggregate) -> State:
     """An empty one."""
     kind = aggregate.kind
+    if kind == "last":
+        return LastRow()
     if kind in ("min", "max"):
         return Extreme(kind == "max")
     if kind in ("sum", "avg"):

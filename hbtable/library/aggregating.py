@@ -75,7 +75,7 @@ def _aggregate(name: str, asked: object) -> Aggregate:
         raise WrongType(f"the aggregate {name!r} is {shown(asked)}: it is as 'rows' or ('sum', 'f:c', 'int64')")
     if kind in OF_ALL or len(rest) != 1 + (kind in OF_NUMBERS):
         wants = ("a column, and what it is read as: ('sum', 'f:c', 'int64')", "a column: ('count', 'f:c')")
-        want = "no column: 'rows', 'cells'" if kind in OF_ALL else wants[kind not in OF_NUMBERS]
+        want = "no column: 'rows', 'cells', 'last'" if kind in OF_ALL else wants[kind not in OF_NUMBERS]
         check_aggregation(Aggregation((Aggregate(kind, b"", None, "int64"),)))  # there is one of this name
         raise WrongValue(f"the aggregate {name!r} is {shown(asked)}, and {kind!r} has {want}")
     column, read_as = rest[0], rest[1] if len(rest) > 1 else ""

@@ -154,10 +154,10 @@ class Table(Rows):
         max_groups: int = 100_000,
     ) -> Any:
         """Numbers computed of a scan's rows, where their tablets are: no row is sent. A dict by the names in
-        `aggregates`, whose values are "rows", "cells", ("count", column), ("distinct", column), or ("sum", column,
-        read_as) and likewise "min", "max", "avg". A column is `family:qualifier`, or a family for all of its columns.
-        `read_as`: int8 to int64, uint8 to uint64, float, double, big-endian; "number", a decimal number as text. A
-        value that is not such a one ends the call with a WrongValue, which names it.
+        `aggregates`, whose values are "rows", "cells", "last" (the last row), ("count", column), ("distinct", column),
+        or ("sum", column, read_as) and likewise "min", "max", "avg". A column is `family:qualifier`, or a family for
+        all of its columns. `read_as`: int8 to int64, uint8 to uint64, float, double, big-endian; "number", a decimal
+        number as text. A value that is not such a one ends the call with a WrongValue, which names it.
 
         Counts and sums are exact, sums and averages of floats rounded once. Of no values sum, min, max and avg are
         None. Min and max pass over NaN. "distinct" is exact up to 512 values, then an estimate with a standard error of

@@ -11,7 +11,7 @@ MOST_AGGREGATES: Final = 64
 _LONGEST_GROUP: Final = 32_767
 """No row is longer."""
 
-OF_ALL: Final = ("rows", "cells")
+OF_ALL: Final = ("rows", "cells", "last")
 OF_COLUMNS: Final = ("count", "distinct", "sum", "min", "max", "avg")
 OF_NUMBERS: Final = ("sum", "min", "max", "avg")
 WHOLE_NUMBERS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -23,8 +23,8 @@ class Aggregate(NamedTuple):
     """A number that is computed of a group's rows."""
 
     kind: str
-    """`rows` or `cells` of the group; `count` of a column's cells, estimated number of `distinct` values, `sum`, `min`,
-    `max` or `avg` of its values."""
+    """`rows` or `cells` of the group, or its `last` row; `count` of a column's cells, estimated number of `distinct`
+    values, `sum`, `min`, `max` or `avg` of its values."""
     family: bytes = b""
     qualifier: bytes | None = None
     """None: all columns of the family."""

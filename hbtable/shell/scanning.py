@@ -33,7 +33,7 @@ class PagedScan:
 
     def __iter__(self) -> Iterator[AdminRow]:
         options = self._options
-        bounds = self._bounds()
+        bounds = self.bounds()
         if bounds is None:
             return
         position: AdminPosition | None = None
@@ -74,7 +74,7 @@ class PagedScan:
             self.bytes_received += sum(len(row) + len(cell.column) + len(cell.value) for cell in cells or ())
         return found
 
-    def _bounds(self) -> tuple[bytes, bytes] | None:
+    def bounds(self) -> tuple[bytes, bytes] | None:
         """[start, stop) ascending. None: no row can be meant."""
         start, stop = self._options.start, self._options.stop
         if start and start == stop:

@@ -51,6 +51,7 @@ FILTERS = [
 ASKED: dict[str, Any] = {
     "rows": "rows",
     "cells": "cells",
+    "last": "last",
     "n": ("count", "g"),
     "different": ("distinct", "f"),
     "sum": ("sum", "f:n", "int64"),
@@ -96,6 +97,8 @@ def expected(cells: Cells, kind: Any, cells_of_column: Callable[[Any], list[byte
         return len({row for row, _, _ in cells})
     if kind == "cells":
         return len(cells)
+    if kind == "last":
+        return max((row for row, _, _ in cells), default=None)
     name, column, *read_as = kind
     values = cells_of_column(column)
     if name == "count":
@@ -192,7 +195,7 @@ def check(world: Any, steps: list[Any], splits: list[bytes], grouped: dict[str, 
                 cells += [(row, name, value) for name in sorted(data) for value in data[name]]
         asked = ASKED
         if scan.get("filter") == "KeyOnlyFilter()":  # values are empty
-            asked = {name: kind for name, kind in ASKED.items() if len(kind) != 3}
+            asked = {name: kind for name, kind in ASKED.items() if not isinstance(kind, tuple) or len(kind) != 3}
         wanted = comparable(answers(cells, asked, grouped))
         under_way = iter(splits)
 

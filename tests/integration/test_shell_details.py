@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hbtable.errors import NotSupported, class_names
 from hbtable.shell.catalogue import ENTRIES
-from hbtable.shell.errors import ShellError
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.errors import ServerError, ShellError
 from hbtable.shell.help_texts import of_command
 from hbtable.shell.invocation import ShellOptions, make_session
 from tests.harness.server import ServerProcess
@@ -178,6 +180,53 @@ def test_what_a_scan_cost_is_counted(run: Run) -> None:
         counted = found["REGIONS_SCANNED"], found["ROWS_FILTERED"], found["ROWS_SCANNED"]
         assert counted == (regions, filtered, scanned), options
         assert found["RPC_CALLS"] == (5 if "CACHE" in options else 1)
+
+
+COUNTS = [
+    "",
+    ", INTERVAL => 3",
+    ", INTERVAL => 1",
+    ", INTERVAL => 7, CACHE => 2",
+    ", 4",
+    ", INTERVAL => 2, STARTROW => 'r03', STOPROW => 'r09'",
+    ", INTERVAL => 2, COLUMNS => ['f:b']",
+    ", INTERVAL => 2, FILTER => \"ValueFilter(=, 'binary:2')\"",
+    ', INTERVAL => 3, FILTER => "PageFilter(5)"',
+    ", INTERVAL => 2, LIMIT => 5",
+    ", INTERVAL => 2, REVERSED => true",
+]
+
+
+@pytest.mark.parametrize("options", COUNTS)
+def test_the_server_counts_as_a_scan_does(run: Run, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+    """Line by line, in tables of one region and of several."""
+    asked: list[str] = []
+    admin = ShellConnection.admin
+
+    def noted(server: ShellConnection, method: str, *arguments: object) -> object:
+        asked.append(method)
+        return admin(server, method, *arguments)
+
+    def older(server: ShellConnection, method: str, *arguments: object) -> object:
+        if method == "adminAggregate":
+            raise ServerError("", "has no adminAggregate", classes=class_names(NotSupported()))
+        return admin(server, method, *arguments)
+
+    for table, splits in (("counted", ""), ("counted_regions", ", SPLITS => ['r02', 'r04\\x00', 'r08']")):
+        if not any(table == line for line in run("list")):
+            run(f"create '{table}', 'f'{splits}")
+            for number in range(13):
+                run(f"put '{table}', 'r{number:02}', 'f:a', '{number % 4}'")
+                run(f"put '{table}', 'r{number:02}', 'f:{'b' if number % 3 else 'c'}', '1'")
+        asked.clear()
+        monkeypatch.setattr(ShellConnection, "admin", noted)
+        counted = run(f"count '{table}'{options}")
+        monkeypatch.setattr(ShellConnection, "admin", older)
+        assert counted == run(f"count '{table}'{options}")
+        monkeypatch.undo()
+        assert ("adminScan" in asked) == ("LIMIT" in options or "REVERSED" in options)
+        if not options:
+            assert counted[0] == "13 row(s)"
 
 
 def test_delete_by_prefix(run: Run) -> None:

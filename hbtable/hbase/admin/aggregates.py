@@ -1,7 +1,7 @@
 """Aggregates of a scan's rows. Tablets compute them, this call merges those of a page; nothing is kept between pages.
 
-A page ends after some seconds, or when its groups take half of what they may. A page of a tablet is one of a scan, with
-its rights, filters and limits.
+A page ends after some seconds, or when its groups take half of what they may; with maxRows behind one of a tablet. That
+is one of a scan, with its rights, filters and limits.
 """
 
 # ruff: noqa: N802 - methods are named as in the interface file.
@@ -42,9 +42,11 @@ class AdminAggregateCalls:
     def adminAggregate(
         self, table: bytes | None, scan: AdminScan | None, aggregation: AdminAggregation | None
     ) -> AdminAggregatedPage:
-        asked = _aggregation(aggregation or AdminAggregation())
+        aggregation = aggregation or AdminAggregation()
+        asked, most = _aggregation(aggregation), aggregation.max_rows
         request = scan_request(scan or AdminScan(), self._options.answer_bytes, self._pause)
-        request = replace(request, max_rows=AGGREGATED_ROWS, aggregation=asked)
+        max_rows = min(most, AGGREGATED_ROWS) if most > 0 else AGGREGATED_ROWS
+        request = replace(request, max_rows=max_rows, aggregation=asked)
         groups, scanned, tablets = Groups(asked), 0, 0
         until = self._runtime.clock_seconds() + _PAGE_SECONDS
         while True:
@@ -52,7 +54,7 @@ class AdminAggregateCalls:
             scanned, tablets = scanned + page.rows_scanned, tablets + page.tablets
             self._merge(groups, page)
             is_full = 2 * groups.size_bytes > self._options.aggregate_bytes
-            if page.next is None or is_full or self._runtime.clock_seconds() >= until:
+            if page.next is None or is_full or most > 0 or self._runtime.clock_seconds() >= until:
                 told = [AdminGroup(*group) for group in groups.told(self._pause)]
                 return AdminAggregatedPage(told, position_after(page), scanned, tablets)
             request = replace(request, position=page.next)

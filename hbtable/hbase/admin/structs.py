@@ -255,6 +255,7 @@ class AdminAggregation(NamedTuple):
     row_bytes: int = 0
     row_delimiter: bytes = b""
     by_column: bool = False
+    max_rows: int = 0
 
 
 class AdminGroup(NamedTuple):

@@ -1,12 +1,17 @@
 """count 't' [, INTERVAL => 1000, CACHE => 10, options of scan]: how many rows there are. Only keys travel."""
 
+import json
+from base64 import b64decode
+from collections.abc import Iterator
 from typing import Final
 
+from hbtable.errors import NotSupported
+from hbtable.hbase.admin.structs import AdminAggregate, AdminAggregatedPage, AdminAggregation, AdminScan
 from hbtable.shell.answers.text import binary
 from hbtable.shell.arguments.names import table_of
-from hbtable.shell.arguments.options import scan_options, whole
+from hbtable.shell.arguments.options import ScanOptions, scan_options, whole
 from hbtable.shell.context import Context
-from hbtable.shell.errors import ArgumentTypeError
+from hbtable.shell.errors import ArgumentTypeError, ServerError
 from hbtable.shell.language.literals import Value, class_of
 from hbtable.shell.scanning import PagedScan
 
@@ -29,17 +34,51 @@ def count(context: Context, arguments: list[Value]) -> Value:
     options.page_rows = max(options.page_rows, 1000)
     if options.read.filter is None:
         options.read = options.read._replace(filter=_KEYS)
+    rows = 0
+    for rows, row in _counted(context, table, options, interval):
+        if not rows % interval:
+            context.out.say(f"Current count: {rows}, row: {binary(row)}")
+    context.out.end(rows)
+    return rows
+
+
+def _counted(context: Context, table: bytes, options: ScanOptions, interval: int) -> Iterator[tuple[int, bytes]]:
+    """The number of rows so far, and the last of them: at each multiple of the interval, and at the end."""
     found = PagedScan(context, table, options)
+    if not (options.batch or options.reversed or options.read.raw or options.limit > 0):
+        try:
+            yield from _counted_by_server(context, table, options, found.bounds(), interval)
+            return
+        except ServerError as error:
+            if NotSupported.__name__ not in error.classes:  # of an older server; it has not counted any
+                raise
     for row, _ in found:
-        if not found.rows % interval:
-            context.out.say(f"Current count: {found.rows}, row: {binary(row)}")
-    context.out.end(found.rows)
-    return found.rows
+        yield found.rows, row
+
+
+def _counted_by_server(
+    context: Context, table: bytes, options: ScanOptions, bounds: tuple[bytes, bytes] | None, interval: int
+) -> Iterator[tuple[int, bytes]]:
+    """A page ends with the row at which the count is told, so that the server has no other row to send."""
+    rows, position = 0, None
+    while bounds is not None:
+        scan = AdminScan(options.read, *bounds, position=position)
+        asked = AdminAggregation([AdminAggregate("rows"), AdminAggregate("last")], max_rows=interval - rows % interval)
+        page = context.on_table(table, "adminAggregate", scan, asked)
+        if not isinstance(page, AdminAggregatedPage):
+            raise ServerError("", f"the server answered an aggregate with {type(page).__name__}")
+        for group in page.groups:
+            count, last = json.loads(group.states)
+            rows += count
+            if last is not None:
+                yield rows, b64decode(last)
+        position = page.position
+        if position is None:
+            return
 
 
 def _disabled(table: bytes) -> Exception:
     from hbtable.shell.context import show_name
-    from hbtable.shell.errors import ServerError
 
     error = ServerError("org.apache.hadoop.hbase.TableNotEnabledException", f"{show_name(table)} is disabled.")
     error.about = ("disabled table", table)
