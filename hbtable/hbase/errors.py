@@ -19,6 +19,10 @@ TURNED_OUT: Final = (
 )
 
 
+_KNOWN: Final[dict[type[HbtableError], tuple[str, bool] | None]] = {}
+"""Java classes by class of error, as _java_class() has found them."""
+
+
 class BadArgument(errors.InvalidRequest):
     """An argument can never be right. `bare`: the text goes out without a Java class in front (as HBase sends it)."""
 
@@ -100,12 +104,19 @@ def _in_java(error: HbtableError, declares: dict[str, int]) -> Declared:
         return Declared("io", f"{error.java_class}: {error}", error.can_retry)
     if isinstance(error, BadArgument):
         return _illegal(str(error), declares, error.bare)
-    for kind, java_class, can_retry in _CLASSES:
-        if isinstance(error, kind):
-            return Declared("io", f"{java_class}: {error}", can_retry)
+    known = _java_class(type(error))
+    if known is not None:
+        return Declared("io", f"{known[0]}: {error}", known[1])
     if isinstance(error, errors.InvalidRequest):
         return _illegal(str(error), declares)
     return Declared("io", f"{PLAIN}: {error}", True)
+
+
+def _java_class(kind: type[HbtableError]) -> tuple[str, bool] | None:
+    """(its name, whether the client may try again)"""
+    if kind not in _KNOWN:
+        _KNOWN[kind] = next(((name, can_retry) for of, name, can_retry in _CLASSES if issubclass(kind, of)), None)
+    return _KNOWN[kind]
 
 
 def too_large(message: str) -> Declared:

@@ -145,7 +145,7 @@ class FairScheduler:
         if turn.refused:
             self.refused += 1
             raise Overloaded(
-                f"{self.calls} requests wait for their turn, as many as this server lets wait (thrift.waiting_calls); "
+                f"{most} requests wait for their turn, as many as this server lets wait (thrift.waiting_calls); "
                 "try again"
             )
 

@@ -104,8 +104,33 @@ def read_arguments(source: Input, method: CallLayout) -> list[object]:
 
 
 def skip_arguments(source: Input) -> None:
-    """Past the arguments of a method that is not known."""
-    _skip(source, STRUCT, 0)
+    """Past the arguments of a call that is not carried out: its method is not known, or it is refused."""
+    try:
+        source.position = _past_fields(source.data, source.position, True)
+    except (IndexError, struct.error):
+        _skip(source, STRUCT, 0)
+
+
+def _past_fields(data: bytes, position: int, lists: bool) -> int:
+    """The position behind the fields of a usual call. IndexError, struct.error: it is none, or not all of it is
+    there. A server with more calls than it can answer does this for each that it refuses."""
+    while (kind := data[position]) != STOP:
+        if kind == STRING:
+            position += 7 + _U32(data, position + 3)[0]
+        elif kind in _FIXED:
+            position += 3 + _FIXED[kind]
+        elif kind == MAP and not _U32(data, position + 5)[0]:
+            position += 9
+        elif kind == LIST and lists and data[position + 3] == STRUCT:
+            count = _U32(data, position + 4)[0]
+            if count > _FAST_LIST_LIMIT:
+                raise IndexError
+            position += 8
+            for _ in range(count):
+                position = _past_fields(data, position, False)
+        else:
+            raise IndexError
+    return position + 1
 
 
 def _fast_arguments(data: bytes, position: int, method: CallLayout) -> tuple[list[object], int]:

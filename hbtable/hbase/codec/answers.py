@@ -29,6 +29,7 @@ from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT
 _SEQUENCE: Final = struct.Struct(">i").pack
 _MANY_CELLS: Final = 512
 """More of them are made into objects, and these into bytes, off the hub."""
+_KEPT_ERRORS: Final = 64
 Offload = Callable[[Callable[[], bytes]], bytes]
 Collect = Callable[[Iterable[bytes]], bytes | LargeAnswer]
 
@@ -182,6 +183,8 @@ class BinaryDialect:
         self._strict = strict
         self._collect = collect
         self._offload = offload
+        self._errors: dict[tuple[object, ...], bytes] = {}
+        """Errors as they go out, of the last few: when too much is asked for, the same one goes to thousands."""
         for method in interface.methods.values():
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
         for method in interface.admin_methods.values():
@@ -197,8 +200,13 @@ class BinaryDialect:
 
     def declared(self, method: ThriftMethod, sequence: int, error: Declared) -> bytes:
         head = method.strict_head if self._strict else method.loose_head
-        answer = self._objects.exception(method, error)
-        return head + _SEQUENCE(sequence) + _binary(answer)
+        key = (method, *error[:3], *(error.classes or ()))
+        answer = self._errors.get(key)
+        if answer is None:
+            if len(self._errors) >= _KEPT_ERRORS:
+                self._errors.clear()
+            answer = self._errors[key] = _binary(self._objects.exception(method, error))
+        return head + _SEQUENCE(sequence) + answer
 
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         length = len(name).to_bytes(4, "big")
