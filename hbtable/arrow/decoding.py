@@ -8,6 +8,7 @@ import json
 import sys
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -42,7 +43,7 @@ def decoder(column: str, type: pa.DataType) -> Decode:
         raise WrongType(f"the type of column {column} is {type!r}, and has to be a type of pyarrow, as pyarrow.int64()")
     if isinstance(type, pa.DictionaryType):
         decode = decoder(column, type.value_type)
-        return lambda values: decode(values).cast(type)
+        return lambda values: indexed(decode(values), type)
     if str(type) in CODES:
         return lambda values: _numbers(values, type)
     if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):
@@ -57,7 +58,8 @@ def decoder(column: str, type: pa.DataType) -> Decode:
     if kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type):
         return lambda values: _texts(values, type)
     if kinds.is_list(type) or kinds.is_struct(type) or kinds.is_map(type):
-        return lambda values: _json(values, type)
+        load = partial(json.loads, object_pairs_hook=_single_keys) if _has_map(type) else json.loads
+        return lambda values: _json(values, type, load)
     raise WrongType(
         f"the type of column {column} is {type}, which no bytes are read as; read it as pyarrow.binary() and convert it"
     )
@@ -115,19 +117,49 @@ def _texts(values: Values, type: pa.DataType) -> pa.Array:
         raise
 
 
-def _json(values: Values, type: pa.DataType) -> pa.Array:
+def indexed(values: pa.Array, type: pa.DictionaryType) -> pa.Array:
+    """Undecodable: there are more values than its numbers."""
+    try:
+        return values.cast(type)
+    except pa.ArrowInvalid:
+        index, signed = type.index_type, kinds.is_signed_integer(type.index_type)
+        most = 1 << (index.bit_width - signed)
+        seen: set[object] = set()
+        for at, one in enumerate(values):
+            seen.add(one)
+            if len(seen) > most + (None in seen):
+                raise Undecodable(
+                    at, f"more than {most} values of a batch are different, and {index} is too small to number them"
+                ) from None
+        raise
+
+
+def _has_map(type: pa.DataType) -> bool:
+    inner = [type.field(number).type for number in range(type.num_fields)]
+    return bool(kinds.is_map(type)) or any(map(_has_map, inner))
+
+
+def _single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"it has the key {next(key for key in keys if keys.count(key) > 1)!r} twice")
+    return found
+
+
+def _json(values: Values, type: pa.DataType, load: Callable[[bytes], Any]) -> pa.Array:
     decoded: list[Any] = []
     for at, value in enumerate(values):
         try:
-            decoded.append(None if value is None else json.loads(value))
-        except ValueError as error:  # of UTF-8, too
+            decoded.append(None if value is None else load(value))
+        except (ValueError, RecursionError) as error:  # of UTF-8, too
             raise Undecodable(at, f"it is no JSON: {error}") from None
     try:
         return pa.array(decoded, type)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         for at, one in enumerate(decoded):
             try:
                 pa.array([one], type)
-            except (ValueError, TypeError, OverflowError) as error:
+            except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 raise Undecodable(at, f"its JSON is no {type}: {error}") from None
         raise

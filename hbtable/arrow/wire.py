@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as kinds
 
-from hbtable.arrow.decoding import Undecodable, decoder
+from hbtable.arrow.decoding import Undecodable, decoder, indexed
 from hbtable.arrow.forms import LongForm, WideColumn, WideForm
 from hbtable.errors import HbtableError, InvalidRequest
 from hbtable.model.values import shown
@@ -110,7 +110,7 @@ def _finish(name: str, type: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     nearest = _nearest(type)
     if isinstance(type, pa.DictionaryType):
         inner = _finish(name, type.value_type)
-        return lambda array: inner(array).cast(type)
+        return lambda array: indexed(inner(array), type)
     if type == nearest:
         return lambda array: array
     if kinds.is_integer(nearest):

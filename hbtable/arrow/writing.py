@@ -21,6 +21,10 @@ Targets = Mapping[str, Key] | Iterable[str] | None
 """Columns by the fields that they are made of; or the fields, whose names are columns. None: all of them."""
 
 
+Types = Mapping[Any, pa.DataType | None] | None
+"""By column, what to_arrow() is to read it as; None, or not there: what its field is."""
+
+
 class _Field(NamedTuple):
     """A field of the batches, and the column that it becomes."""
 
@@ -47,11 +51,13 @@ def batches_of(given: object) -> Iterator[pa.RecordBatch]:
         raise WrongType(f"'batches' {shown(given)} is {kind}, and has to be record batches: a reader, a table, a frame")
 
 
-def mutations_of(batch: pa.RecordBatch, row: str, columns: Targets, timestamp: int) -> Iterator[RowMutation]:
+def mutations_of(
+    batch: pa.RecordBatch, row: str, columns: Targets, types: Types, timestamp: int
+) -> Iterator[RowMutation]:
     """A put for each record; a null is no cell, and a record of nulls alone no put. InvalidRequest names the field, and
     what is wrong with it, before the first one is made."""
     place = _place(batch.schema, row)
-    fields = _fields(batch.schema, row, columns)
+    fields = _fields(batch.schema, row, columns, types)
     keys = _encoded(_encoder(row, batch.schema.field(place).type), batch.column(place), row, None)
     made = [(one, _encoded(one.encode, batch.column(one.place), one.name, keys)) for one in fields]
     for number, key in enumerate(keys):
@@ -70,16 +76,32 @@ def mutations_of(batch: pa.RecordBatch, row: str, columns: Targets, timestamp: i
 # ---------------------------------------------------------------- which fields
 
 
-def _fields(schema: pa.Schema, row: str, columns: Targets) -> list[_Field]:
+def _fields(schema: pa.Schema, row: str, columns: Targets, types: Types) -> list[_Field]:
     targets = _targets(schema, row, columns)
+    wanted = _wanted(types)
     fields: list[_Field] = []
     for name, column in targets.items():
         place = _place(schema, name)
         family, qualifier = full(column)
         if any((one.family, one.qualifier) == (family, qualifier) for one in fields):
             raise WrongValue(f"column {shown(family + b':' + qualifier)} is made of two fields")
-        fields.append(_Field(place, name, family, qualifier, _encoder(name, schema.field(place).type)))
+        encode = _converted(name, schema.field(place).type, wanted.pop((family, qualifier), None))
+        fields.append(_Field(place, name, family, qualifier, encode))
+    if wanted:
+        family, qualifier = next(iter(wanted))
+        raise WrongValue(f"'types' has column {shown(family + b':' + qualifier)}, of which the batches have no field")
     return fields
+
+
+def _wanted(types: Types) -> dict[tuple[bytes, bytes], pa.DataType | None]:
+    if types is None:
+        return {}
+    if not isinstance(types, Mapping):
+        raise WrongType(f"'types' {shown(types)} has to be a dict with a type of Arrow for each column")
+    for column, type in types.items():
+        if type is not None and not isinstance(type, pa.DataType):
+            raise WrongType(f"the type of column {shown(column)} is {type!r}, and has to be one of pyarrow's")
+    return {full(column): type for column, type in types.items()}
 
 
 def _targets(schema: pa.Schema, row: str, columns: Targets) -> dict[str, Key]:
@@ -122,8 +144,36 @@ def _encoded(
     try:
         return encode(values)
     except _Unwritable as error:
-        where = f"record {error.at}" if keys is None else f"row {shown(keys[error.at])}"
-        raise WrongValue(f"{where} has a value in field {field!r} that cannot be written: {error}") from None
+        at, why = error.at, str(error)
+    except _UNREADABLE as error:
+        at, why = _first_unreadable(encode, values), str(error)
+    where = f"record {at}" if keys is None else f"row {shown(keys[at])}"
+    raise WrongValue(f"{where} has a value in field {field!r} that cannot be written: {why}")
+
+
+_UNREADABLE: Final = (pa.ArrowException, ValueError, OverflowError, RecursionError)
+"""Errors of Arrow and Python for values that are not what their type says."""
+
+
+def _first_unreadable(encode: Encode, values: pa.Array) -> int:
+    for at in range(len(values)):
+        try:
+            encode(values.slice(at, 1))
+        except (_Unwritable, *_UNREADABLE):
+            return at
+    return 0
+
+
+def _converted(name: str, type: pa.DataType, wanted: pa.DataType | None) -> Encode:
+    """Makes values of another type of them first, where nothing is lost by it. Of times, which are counted from 1970 in
+    UTC whether they have a zone or none, only the unit is another one."""
+    if wanted is None or wanted == type:
+        return _encoder(name, type)
+    encode = _encoder(name, wanted)
+    if kinds.is_timestamp(type) and kinds.is_timestamp(wanted):
+        plain, unit = pa.timestamp(type.unit), pa.timestamp(wanted.unit)
+        return lambda values: encode(values.view(plain).cast(unit))
+    return lambda values: encode(values.cast(wanted))
 
 
 def _encoder(name: str, type: pa.DataType) -> Encode:
@@ -138,7 +188,7 @@ def _encoder(name: str, type: pa.DataType) -> Encode:
         return lambda values: _numbers(values.view(whole))
     if kinds.is_boolean(type):
         return lambda values: [None if one is None else b"\xff" if one else b"\0" for one in values.to_pylist()]
-    if kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type):
+    if _is_text(type):
         return lambda values: [None if one is None else one.encode() for one in values.to_pylist()]
     if (
         kinds.is_binary(type)
@@ -149,8 +199,24 @@ def _encoder(name: str, type: pa.DataType) -> Encode:
     ):
         return lambda values: values.to_pylist()
     if kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_struct(type) or kinds.is_map(type):
+        if (key := _other_key(type)) is not None:
+            raise WrongType(
+                f"field {name!r} is {type}: keys of JSON are text, not {key}; cast them to pyarrow.string()"
+            )
         return lambda values: _json(values, type)
     raise WrongType(f"field {name!r} is {type}, of which no bytes are made; cast it, as to pyarrow.string()")
+
+
+def _other_key(type: pa.DataType) -> pa.DataType | None:
+    """The type of keys of a map in this type that are no text."""
+    if kinds.is_map(type):
+        return _other_key(type.item_type) if _is_text(type.key_type) else type.key_type
+    inner = [field.type for field in type] if kinds.is_struct(type) else [type.value_type] if _is_list(type) else []
+    return next((key for one in inner if (key := _other_key(one)) is not None), None)
+
+
+def _is_text(type: pa.DataType) -> bool:
+    return bool(kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type))
 
 
 _BYTE: Final = 8
@@ -173,11 +239,32 @@ def _numbers(values: pa.Array) -> Sequence[bytes | None]:
 
 def _json(values: pa.Array, type: pa.DataType) -> Sequence[bytes | None]:
     made: list[bytes | None] = []
-    is_map = kinds.is_map(type)
-    for at, one in enumerate(values.to_pylist()):
-        value: Any = dict(one) if is_map and one is not None else one
+    for at, one in enumerate(values):
         try:
+            value = _plain(one.as_py(), type)
             made.append(None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-        except (TypeError, ValueError) as error:
+        except (TypeError, *_UNREADABLE) as error:
             raise _Unwritable(at, f"it is no JSON: {error}") from None
     return made
+
+
+def _plain(value: Any, type: pa.DataType) -> Any:
+    """Maps as JSON has them, also inside of others. ValueError: a key is there twice, and one of its values would be
+    lost."""
+    if value is None:
+        return None
+    if kinds.is_map(type):
+        found = {key: _plain(one, type.item_type) for key, one in value}
+        if len(found) < len(value):
+            raise ValueError("a key of a map is there twice")
+        return found
+    if kinds.is_struct(type):
+        return {field.name: _plain(value[field.name], field.type) for field in type}
+    if _is_list(type):
+        return [_plain(one, type.value_type) for one in value]
+    return value
+
+
+def _is_list(type: pa.DataType) -> bool:
+    """Lists of whatever kind and size."""
+    return kinds.is_nested(type) and hasattr(type, "value_type")

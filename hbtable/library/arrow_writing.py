@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hbtable.arrow.writing import Targets, batches_of, mutations_of
+from hbtable.arrow.writing import Targets, Types, batches_of, mutations_of
 from hbtable.client.table_calls import TableCalls
-from hbtable.errors import HbtableError, WrongType, WrongValue
+from hbtable.errors import WrongType, WrongValue
 from hbtable.model.mutation import RowMutation
 from hbtable.model.values import shown
 from hbtable.switches import switches
@@ -18,15 +18,15 @@ _INDEX: Final = "the frame's index"
 
 
 @switches
-def written(table: TableCalls, batches: object, row: str, columns: Targets, timestamp: int) -> int:
-    """The number of rows put."""
+def written(table: TableCalls, batches: object, row: str, columns: Targets, types: Types, timestamp: int) -> int:
+    """The number of rows put. Any error says how many were, also one of whatever makes the batches."""
     count = 0
     try:
         for batch in batches_of(batches):
-            for part in _parts(mutations_of(batch, row, columns, timestamp)):
+            for part in _parts(mutations_of(batch, row, columns, types, timestamp)):
                 table.mutate(part)
                 count += len(part)
-    except HbtableError as error:
+    except BaseException as error:
         if count:
             error.add_note(f"{count} rows before it were written")
         raise
@@ -60,12 +60,12 @@ def frame_batches(frame: Any, row: str | None) -> tuple[object, str]:
 
 
 def _of_pandas(frame: Any, row: str | None) -> tuple[object, str]:
+    if row is None and _INDEX in frame.columns:
+        raise WrongValue(f"a column is called {_INDEX!r}, so 'row' has to say which one has the rows")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
         if row is not None:
             return table, row
-        if _INDEX in table.column_names:
-            raise WrongValue(f"a column is called {_INDEX!r}, so 'row' has to say which one has the rows")
         return table.append_column(_INDEX, pa.Array.from_pandas(frame.index)), _INDEX
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise WrongValue(f"the frame is no table of Arrow: {error}") from None

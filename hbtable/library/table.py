@@ -183,6 +183,7 @@ class Table(Rows):
         row: str,
         columns: "Mapping[str, Key] | Iterable[str] | None" = None,
         *,
+        types: "Mapping[K, DataType | None] | None" = None,
         timestamp: int | None = None,
     ) -> int:
         """Puts a row for each record of Arrow's (`pip install 'hbtable[arrow]'`); how many. All are durable on return.
@@ -193,11 +194,15 @@ class Table(Rows):
         numbers big-endian, text as UTF-8, lists, structs and maps as JSON, booleans a byte. A null is no cell: what the
         row has in that column stays.
 
+        `types`, by column as those of to_arrow(), say what the values are to be read as: WrongValue where a value is
+        none of these. Without it they are what their fields are, and a time is a number of the unit of its field, which
+        is not stored.
+
         Rows are written a thousand at a time, each by itself atomic; an error has a note that says how many rows were
         written before. With a `timestamp` a second call leaves the same cells.
         """
         (writing,) = _arrow("write_arrow", "hbtable.library.arrow_writing")
-        count: int = writing.written(self.table, batches, row, columns, write_time(timestamp))
+        count: int = writing.written(self.table, batches, row, columns, types, write_time(timestamp))
         return count
 
     @switches
@@ -207,14 +212,16 @@ class Table(Rows):
         row: str | None = None,
         columns: "Mapping[str, Key] | Iterable[str] | None" = None,
         *,
+        types: "Mapping[K, DataType | None] | None" = None,
         timestamp: int | None = None,
     ) -> int:
         """As write_arrow(), of a DataFrame of pandas or Polars. `row` None: pandas' index. A missing value of pandas
-        (None, NaN) is no cell."""
+        (None, NaN) is no cell. Whole numbers with missing ones are floats in pandas, and times have the unit that it
+        chose: `types` make them what they are to be."""
         (writing,) = _arrow("put_frame", "hbtable.library.arrow_writing")
         time = write_time(timestamp)
         batches, field = writing.frame_batches(frame, row)
-        count: int = writing.written(self.table, batches, field, columns, time)
+        count: int = writing.written(self.table, batches, field, columns, types, time)
         return count
 
     @switches

@@ -4,7 +4,9 @@ import json
 import math
 import struct
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import duckdb
 import happybase
@@ -67,6 +69,10 @@ VALUES: list[tuple[pa.DataType, Any, bytes]] = [
     (pa.map_(pa.string(), pa.int64()), [("k", 1)], b'{"k": 1}'),
     (pa.duration("ms"), 1500, (1500).to_bytes(8, "big")),
     (pa.date32(), 1, (1).to_bytes(4, "big")),
+    (pa.timestamp("us"), 1500, (1500).to_bytes(8, "big")),
+    (pa.timestamp("ns", "Europe/Paris"), 1500, (1500).to_bytes(8, "big")),
+    (pa.list_(pa.map_(pa.string(), pa.int64())), [[("k", 1)], [], None], b'[{"k": 1}, {}, null]'),
+    (pa.struct({"a": pa.map_(pa.string(), pa.string())}), {"a": [("k", "v")]}, b'{"a": {"k": "v"}}'),
 ]
 
 
@@ -133,13 +139,40 @@ def test_frames(table: hbtable.Table, world: World) -> None:
     assert len(world.rows()) == 2503
 
 
+def test_times_and_whole_numbers_are_what_types_say(table: hbtable.Table, world: World) -> None:
+    """pandas has floats where a whole number is missing, and chooses the unit of times by itself: other versions choose
+    another one. A time with a zone is the number of its moment."""
+    at = datetime(2026, 11, 28, 12, tzinfo=ZoneInfo("Europe/Paris"))
+    millis = round(at.timestamp() * 1000)
+    types = {"f:n": pa.int64(), "f:at": pa.timestamp("ms"), "f:zone": pa.timestamp("ms", "UTC")}
+    for unit in ("s", "ms", "us", "ns"):
+        frame = pd.DataFrame({"f:n": [3, None]}, index=["a", "b"])
+        frame["f:at"] = pd.Series([at.astimezone(UTC).replace(tzinfo=None), None], ["a", "b"]).astype(f"M8[{unit}]")
+        frame["f:zone"] = pd.Series([at, None], ["a", "b"]).astype(f"datetime64[{unit}, Europe/Paris]")
+        assert frame["f:n"].dtype == float
+        assert table.put_frame(frame, types=types) == 1
+        time = millis.to_bytes(8, "big")
+        assert world.rows() == {b"a": {b"f:n": b"\0" * 7 + b"\x03", b"f:at": time, b"f:zone": time}}
+    read = table.to_arrow(types).read_all().to_pylist()[0]
+    assert read["f:zone"] == at
+    assert read["f:at"].replace(tzinfo=UTC) == at
+
+
 class Raises:
     """A stream that breaks off."""
 
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"id": ["ok"], "f:a": ["1"]})
+        if self._error is not None:
+            raise self._error
         yield pa.record_batch({"id": [None], "f:a": ["1"]})
 
+
+TEXT_MAP = pa.map_(pa.string(), pa.int64())
+NO_TEXT = pa.Array.from_buffers(pa.string(), 2, pa.array([b"a", b"\xff"], pa.binary()).buffers())
 
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ({"id": ["a"], "x": [1]}, {}, "field 'x' names no column: say which"),
@@ -156,6 +189,44 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ),
     ({"id": ["a"], "f:x": [[b"x"]]}, {}, "row b'a' has a value in field 'f:x' that cannot be written: it is no JSON"),
     ({"id": ["a"], "f:x": [[math.nan]]}, {}, "that cannot be written: it is no JSON"),
+    (
+        {"id": ["a", "b"], "f:x": pa.array([[("k", 1)], [("k", 1), ("k", 2)]], TEXT_MAP)},
+        {},
+        "row b'b' has a value in field 'f:x' that cannot be written: it is no JSON: a key of a map is there twice",
+    ),
+    (
+        {"id": ["a"], "f:x": pa.array([[[("k", 1), ("k", 2)]]], pa.list_(TEXT_MAP))},
+        {},
+        "row b'a' has a value in field 'f:x' .*a key of a map is there twice",
+    ),
+    (
+        {"id": ["a"], "f:x": pa.array([[(1, 1)]], pa.map_(pa.int64(), pa.int64()))},
+        {},
+        "field 'f:x' is map<int64, int64>: keys of JSON are text, not int64",
+    ),
+    (
+        {"id": ["a"], "f:x": pa.array([{"m": [[(1, 1)]]}], pa.struct({"m": pa.list_(pa.map_(pa.int8(), pa.int8()))}))},
+        {},
+        "keys of JSON are text, not int8",
+    ),
+    (
+        {"id": ["a", "b"], "f:x": pa.array([[1], [2**62]], pa.list_(pa.timestamp("s")))},
+        {},
+        "row b'b' has a value in field 'f:x' that cannot be written|row b'a' .*it is no JSON",
+    ),
+    ({"id": ["a", "b"], "f:x": NO_TEXT}, {}, "row b'b' has a value in field 'f:x' that cannot be written: .*utf-8"),
+    (
+        {"id": ["a", "b"], "f:x": [1.0, 1.5]},
+        {"types": {"f:x": pa.int64()}},
+        "row b'b' has a value in field 'f:x' .*1.5",
+    ),
+    (
+        {"id": ["a", "b"], "f:x": pa.array([1000, 1500], pa.timestamp("us"))},
+        {"types": {"f:x": pa.timestamp("ms")}},
+        "row b'b' has a value in field 'f:x' .*would lose data",
+    ),
+    ({"id": ["a"], "f:x": [1]}, {"types": {"f:y": pa.int64()}}, "'types' has column b'f:y', of which the batches"),
+    ({"id": ["a"], "f:x": [1]}, {"types": {"f:x": int}}, "the type of column 'f:x' is <class 'int'>"),
     ({"id": ["a"], "h:x": [1]}, {}, "h"),
     ({"id": ["x" * 40_000], "f:x": [1]}, {}, "40,?000"),
     ({"id": ["a"], "f:x": [1]}, {"timestamp": -1}, "timestamp"),
@@ -180,6 +251,13 @@ def test_how_far_it_came(table: hbtable.Table, world: World) -> None:
     assert world.rows() == {b"ok": {b"f:a": b"1"}}
 
 
+def test_how_far_it_came_where_the_source_breaks_off(table: hbtable.Table, world: World) -> None:
+    with pytest.raises(OSError, match="gone") as caught:
+        table.write_arrow(Raises(OSError("gone")), "id")
+    assert caught.value.__notes__ == ["1 rows before it were written"]
+    assert world.rows() == {b"ok": {b"f:a": b"1"}}
+
+
 @pytest.mark.parametrize("given", [None, 1, "text", {"a": 1}, [1]], ids=str)
 def test_no_record_batches(table: hbtable.Table, given: Any) -> None:
     with pytest.raises(hbtable.WrongType, match=r"has to (be|have) record batches"):
@@ -191,6 +269,34 @@ def test_no_record_batches(table: hbtable.Table, given: Any) -> None:
 def test_no_row_of_a_frame(table: hbtable.Table) -> None:
     with pytest.raises(hbtable.WrongValue, match="'row' has to name the frame's column of rows"):
         table.put_frame(pl.DataFrame({"f:a": [1]}))
+
+
+def test_frames_that_are_no_tables(table: hbtable.Table) -> None:
+    for frame in (pd.DataFrame({"f:a": [2**70]}, ["r"]), pd.DataFrame([[1, 2]], ["r"], ["f:a", "f:a"])):
+        with pytest.raises(hbtable.WrongValue, match="the frame is no table of Arrow"):
+            table.put_frame(frame)
+
+
+def test_what_cannot_be_read_is_named(table: hbtable.Table, world: World) -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    world.db.table("t").put("deep", {"g:deep": deep})
+    with pytest.raises(hbtable.WrongValue, match=r"row b'deep' .*g:deep.*it is no JSON"):
+        table.to_arrow({"g:deep": pa.list_(pa.string())}).read_all()
+    world.db.table("t").put("twice", {"g:map": b'{"k": 1, "k": 2}'})
+    with pytest.raises(hbtable.WrongValue, match=r"row b'twice' .*g:map.*the key 'k' twice"):
+        table.to_arrow({"g:map": TEXT_MAP}).read_all()
+    with world.db.table("t").batch() as batch:
+        for number in range(200):
+            batch.put(b"r%03d" % number, {"f:text": f"text {number // 2}" if number < 180 else f"other {number}"})
+    text = {"f:text": pa.dictionary(pa.int8(), pa.string())}
+    assert table.to_arrow(text, row_stop="r180").read_all().num_rows == 180
+    with world.db.table("t").batch() as batch:
+        for number in range(200):
+            batch.put(b"r%03d" % number, {"f:text": f"text {number}"})
+    with pytest.raises(
+        hbtable.WrongValue, match=r"row b'r128' .*f:text.*more than 128 values of a batch are different"
+    ):
+        table.to_arrow(text).read_all()
 
 
 def test_engines_read_a_reader_as_it_is(table: hbtable.Table, world: World) -> None:
