@@ -4,6 +4,7 @@ import json
 import re
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import happybase
@@ -221,6 +222,8 @@ WRONG = [
     (["select * from absent"], "there is no table absent|absent"),
     (["select * from empty"], "has no rows, of which its columns could be learned"),
     (["selec 1"], "DuckDB refuses it: .*syntax"),
+    (["select 1; select 2"], "there are 2 statements, and one can be answered at a time"),
+    (["/* nothing */"], "there are 0 statements"),
     (["--columns=t=f:n=int65", "select * from t"], "is to be read as int65"),
     (["--columns=t=f=int64", "select * from t"], "columns are family:qualifier"),
     (["--columns=t", "select 1"], "is not TABLE=F:Q=TYPE"),
@@ -246,6 +249,28 @@ def test_tables_whose_names_differ_in_case_are_refused() -> None:
         done = CliRunner().invoke(main, ["sql", f"--url=127.0.0.1:{port}", 'select (select count(*) from "Orders")'])
         assert done.exit_code == 1
         assert "tables Orders and b'orders' have one name in SQL" in done.output
+
+
+def test_several_statements_do_nothing(world: World, tmp_path: Path) -> None:
+    """The first one was run once for each table that the next ones name, and once more."""
+    done = world.run(f"copy (select 1) to '{tmp_path}/out.csv'; select count(*) from t")
+    assert (done.exit_code, list(tmp_path.iterdir())) == (1, []), done.output
+
+
+def test_columns_whose_names_differ_in_case_are_refused() -> None:
+    """DuckDB called the second one f:N_1; which one that is, nobody could see."""
+    with hbtable.open(":memory:") as db:
+        db.create_table("t", ["f"]).put("r", {"f:n": "small", "f:N": "capital", "f:\u00c4": "1", "f:\u00e4": "2"})
+        url = f"--url=127.0.0.1:{db.serve(port=0)}"
+        done = CliRunner().invoke(main, ["sql", url, "select * from t"])
+        assert done.exit_code == 1
+        assert "columns b'f:N' and b'f:n' of table t have one name in SQL" in done.output
+        for columns, statement, value in (
+            ("f:N=text", 'select "f:n" v from t', "capital"),
+            ("f:\u00c4=text,f:\u00e4=text", 'select "f:\u00c4" v from t', "1"),
+        ):
+            done = CliRunner().invoke(main, ["sql", url, "--format=json", f"--columns=t={columns}", statement])
+            assert json.loads(done.output) == {"v": value}, done.output
 
 
 def test_columns_are_learned_of_all_pages_of_the_first_rows() -> None:

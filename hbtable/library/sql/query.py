@@ -1,7 +1,7 @@
 """One statement of SQL over tables, by DuckDB."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -40,6 +40,7 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
     """Tables of the server are those of the statement. Of one without `types` the columns are those of its first rows,
     as bytes. HbtableError."""
     duckdb = _duckdb()
+    _check_single(duckdb, statement)
     connection = duckdb.connect(":memory:", config=_CONFIG)
     relations: dict[str, TableRelation] = {}
 
@@ -69,6 +70,16 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
             raise refused(error) from None
 
     return Answer(fields, rows())
+
+
+def _check_single(duckdb: Any, statement: str) -> None:
+    """InvalidRequest: it is run again for each table that is found in it, and so would be the statements before."""
+    try:
+        number = len(duckdb.extract_statements(statement))
+    except duckdb.Error as error:
+        raise InvalidRequest(f"DuckDB refuses it: {error}") from None
+    if number != 1:
+        raise InvalidRequest(f"there are {number} statements, and one can be answered at a time")
 
 
 def _duckdb() -> Any:
@@ -107,6 +118,19 @@ def _check_case(name: str, tables: Sequence[bytes]) -> None:
         )
 
 
+def _check_column_case(table: str, columns: Iterable[bytes]) -> None:
+    """InvalidRequest: DuckDB would call the second one of a name otherwise."""
+    names: dict[bytes, bytes] = {}
+    for column in sorted(columns):
+        field = wide_column(column, TYPES["bytes"]).field_name
+        other = names.setdefault(field.encode().lower(), column)  # ASCII's letters alone, as DuckDB
+        if other != column:
+            raise InvalidRequest(
+                f"columns {shown(other)} and {shown(column)} of table {table} have one name in SQL, which makes no "
+                "difference between capital and small letters: name those to be read by --columns, with one of these"
+            )
+
+
 def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRelation:
     table = ServerTable(server, name.encode("utf-8", "surrogateescape"))
     table.record()  # TableNotFound
@@ -121,4 +145,5 @@ def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRela
                 f"column {shown(column)} of table {name} is to be read as {type}: columns are family:qualifier, and "
                 f"read as one of {', '.join(TYPES)}"
             )
+    _check_column_case(name, columns)
     return TableRelation(table, [wide_column(column, TYPES[columns[column]]) for column in sorted(columns)])
