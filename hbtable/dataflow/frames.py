@@ -3,12 +3,11 @@ and imported with the first call that needs it."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from hbtable.client.columns import K, Key
-from hbtable.client.filter_text import Filter
+from hbtable.client.columns import K
 from hbtable.dataflow.reading import arrow_schema, read_arrow
-from hbtable.dataflow.splits import Split, splits
+from hbtable.dataflow.splits import RowsOfSplits, Split, splits
 from hbtable.errors import InvalidRequest, WrongType
 from hbtable.library.table import Table
 from hbtable.model.values import shown
@@ -27,19 +26,16 @@ def to_dask(
     table: Table,
     columns: "Mapping[K, DataType | None]",
     *,
-    row_start: Key | None = None,
-    row_stop: Key | None = None,
-    row_prefix: Key | None = None,
-    filter: Key | Filter | None = None,
-    timestamp: int | None = None,
     at_least: int = 1,
     row: str = "row",
+    **rows: Unpack[RowsOfSplits],
 ) -> "dask.dataframe.DataFrame":
     """The table as a Dask DataFrame (`pip install 'hbtable[dask]'`): a partition a split, of pandas' frames with
-    Arrow's types, so that a null stays a null and a whole number whole. The arguments are those of splits(); `columns`
-    has a type for each. Tasks may run in any process, and again: all read as of one time."""
+    Arrow's types, so that a null stays a null and a whole number whole. `columns` has a type for each; `at_least` and
+    `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits(). Tasks may run in any process, and
+    again: all read as of one time."""
     frames = needed("dask.dataframe")
-    pieces = _pieces(table, columns, row_start, row_stop, row_prefix, filter, timestamp, at_least)
+    pieces = _pieces(table, columns, at_least, rows)
     empty = pandas_frame([], arrow_schema(pieces[0], row) if pieces else None)
     made: dask.dataframe.DataFrame
     if not pieces:
@@ -65,19 +61,15 @@ def scan_polars(
     table: Table,
     columns: "Mapping[K, DataType | None]",
     *,
-    row_start: Key | None = None,
-    row_stop: Key | None = None,
-    row_prefix: Key | None = None,
-    filter: Key | Filter | None = None,
-    timestamp: int | None = None,
     row: str = "row",
+    **rows: Unpack[RowsOfSplits],
 ) -> "polars.LazyFrame":
     """The table as a Polars LazyFrame (`pip install 'hbtable[polars]'`). It is read when it is collected, batch by
-    batch and no further than the query needs; the time of what is read is that of this call. The arguments are those of
-    splits(); `columns` has a type for each."""
+    batch and no further than the query needs; the time of what is read is that of this call. `columns` has a type for
+    each; `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits()."""
     frames = needed("polars")
     register = needed("polars.io.plugins", "polars").register_io_source
-    pieces = _pieces(table, columns, row_start, row_stop, row_prefix, filter, timestamp, 1)
+    pieces = _pieces(table, columns, 1, rows)
     if not pieces:
         raise InvalidRequest("the range of rows is empty: 'row_start' is not before 'row_stop'")
     empty = frames.from_arrow(needed("pyarrow").Table.from_batches([], arrow_schema(pieces[0], row)))
@@ -102,29 +94,11 @@ def scan_polars(
 
 
 @switches
-def _pieces(
-    table: Table,
-    columns: object,
-    row_start: Key | None,
-    row_stop: Key | None,
-    row_prefix: Key | None,
-    filter: Key | Filter | None,
-    timestamp: int | None,
-    at_least: int,
-) -> list[Split]:
+def _pieces(table: Table, columns: object, at_least: int, rows: RowsOfSplits) -> list[Split]:
     if not isinstance(columns, Mapping):
         raise WrongType(f"'columns' {shown(columns)} has to be a dict with a type of Arrow for each column")
     needed("pyarrow")
-    return splits(
-        table,
-        columns,
-        row_start=row_start,
-        row_stop=row_stop,
-        row_prefix=row_prefix,
-        filter=filter,
-        timestamp=timestamp,
-        at_least=at_least,
-    )
+    return splits(table, columns, at_least=at_least, **rows)
 
 
 def needed(module: str, extra: str = "") -> Any:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from hbtable.client.columns import K, Key, listed
 from hbtable.client.filter_text import Filter
@@ -47,6 +47,16 @@ class Split:
     server: str = ""
     """HOST:PORT of the server that had the rows when the job began, "" where that is not known: to run the task near
     it. Whoever has them when the task runs is asked."""
+
+
+class RowsOfSplits(TypedDict, total=False):
+    """The arguments of splits() that say what is read, as functions that call it take them."""
+
+    row_start: Key | None
+    row_stop: Key | None
+    row_prefix: Key | None
+    filter: Key | Filter | None
+    timestamp: int | None
 
 
 @switches

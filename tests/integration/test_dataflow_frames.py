@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -75,13 +76,12 @@ def test_dask_has_every_cell_and_exact_sums_while_a_server_is_killed_and_a_table
 
 
 def test_polars_has_every_cell_and_exact_sums(table: hbtable.Table, expected: list[Record]) -> None:
-    polars = pytest.importorskip("polars")
     frame = dataflow.scan_polars(table, TYPES)
     assert frame.collect().rows() == expected
-    by_site = frame.filter(polars.col("c:site").is_not_null()).group_by("c:site").agg(polars.col("c:clicks").sum())
+    by_site = frame.filter(pl.col("c:site").is_not_null()).group_by("c:site").agg(pl.col("c:clicks").sum())
     assert dict(by_site.collect().rows()) == sums(expected)
     assert frame.select("c:clicks").head(7).collect().rows() == [(clicks,) for _, _, clicks in expected[:7]]
-    late = frame.filter(polars.col("row") >= b"1990").select("row")
+    late = frame.filter(pl.col("row") >= b"1990").select("row")
     assert late.collect().rows() == [(row,) for row, _, _ in expected if row >= b"1990"]
 
 
@@ -93,6 +93,9 @@ def test_ranges_of_rows_and_what_is_not_there(table: hbtable.Table, expected: li
         dataflow.scan_polars(table, ["c:site"])  # type: ignore[arg-type]
     with pytest.raises(hbtable.NoSuchFamily):
         dataflow.to_dask(table, {"x:y": None})
+    for call in (dataflow.to_dask, dataflow.scan_polars):
+        with pytest.raises(TypeError, match="'row_strat'"):
+            call(table, TYPES, row_strat="07")  # type: ignore[operator]
 
 
 def test_a_value_of_another_type_is_named(table: hbtable.Table) -> None:
