@@ -122,6 +122,9 @@ def messages(secret: str) -> Iterator[bytes]:
         lines = b"Host: x\r\nAuthorization: " + said + b"\r\nContent-Length: %d\r\n\r\n" % len(ASK)
         yield b"POST / HTTP/1.1\r\n" + lines + ASK
         yield b"GET / HTTP/1.1\r\n" + lines + ASK
+    for broken in (b"Authorization : Basic " + basic, b"Authorization: Bearer " + raw + b"\r", b"Authorization " + raw):
+        yield b"POST / HTTP/1.1\r\nHost: x\r\n" + broken + b"\r\nContent-Length: 0\r\n\r\n"
+    yield b"POST /?password=" + raw + b" and more HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
     yield b"POST /?password=" + raw + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
     yield b"GET /login?token=" + raw + b" HTTP/1.1\r\nHost: x\r\n\r\n"
     yield b"AUTH ann " + raw + b"\r\n"

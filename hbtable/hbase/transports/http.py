@@ -7,6 +7,7 @@ connections that stay, and the "100 Continue" that some clients wait for.
 What is no call is answered here: another method, a body that is empty or too long, a request that is none.
 """
 
+import re
 import struct
 from contextlib import suppress
 from typing import Final, final
@@ -26,6 +27,7 @@ from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 
+_QUOTED: Final = re.compile(r""":? (?:bytearray\()?b['"]""")
 _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 64 << 10
 _HEAD_BYTES: Final = 64 << 10
@@ -113,7 +115,7 @@ class HttpStream:
                 event = http.next_event()
             except h11.RemoteProtocolError as error:
                 status = error.error_status_hint
-                self._refuse(413 if status == 431 else status, f"This is no HTTP request: {error}.")
+                self._refuse(413 if status == 431 else status, f"This is no HTTP request: {_without_quoted(error)}.")
                 return b""
             if event is h11.NEED_DATA:
                 if self._raw.is_hopeless():
@@ -349,3 +351,8 @@ _PHRASES: Final = {
     501: b"Not Implemented",
     503: b"Service Unavailable",
 }
+
+
+def _without_quoted(error: h11.RemoteProtocolError) -> str:
+    """The message of `error` up to the client's bytes, which h11 quotes: a password or a token may be among them."""
+    return _QUOTED.split(str(error), maxsplit=1)[0]
