@@ -57,8 +57,9 @@ _REASONS: Final = {
 
 
 def reason(protocol: Protocol, first: bytes) -> str:
-    """The message: what the client did wrong, and what to do instead."""
-    return _REASONS.get(protocol, f"{_TEXT}; what came began with {first[:16]!r}, which is none of Thrift's protocols")
+    """The message: what the client did wrong, and what to do instead. The log has it as well: of the client's bytes
+    there are few, for a password may follow, as in SASL's PLAIN."""
+    return _REASONS.get(protocol, f"{_TEXT}; what came began with {first[:4]!r}, which is none of Thrift's protocols")
 
 
 def unknown_method(name: bytes) -> str:

@@ -130,6 +130,7 @@ def messages(secret: str) -> Iterator[bytes]:
     yield b"AUTH ann " + raw + b"\r\n"
     yield b"*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$%d\r\n" % len(raw) + raw + b"\r\n"
     yield raw + b"\r\n"
+    yield b"\0u\0" + raw
 
 
 @pytest.mark.parametrize("over_tls", [True, False])
