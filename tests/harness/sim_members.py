@@ -29,7 +29,8 @@ class BehindMember:
     def holder(self, path: str) -> VersionedFile | None:
         return self._locks.get(path)
 
-    def read(self, path: str) -> VersionedFile:
+    def read(self, path: str, latest: bool = False) -> VersionedFile:
+        assert not latest
         file = self._files.get(path)
         if file is None:
             raise FileNotFound(f"there is no file {path} in the lock service")
