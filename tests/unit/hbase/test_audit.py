@@ -194,7 +194,7 @@ def test_a_login_that_is_turned_away_for_the_queue_leaves_a_line(heard: Any, mon
     def full(*_: object) -> object:
         raise Overloaded("50 passwords are being checked already")
 
-    monkeypatch.setattr(heard.context.security.verifier, "by_password", full, raising=False)
+    monkeypatch.setattr(heard.context.security.verifier, "log_in", full, raising=False)
     response = b"\0ann\0secret word"
     heard.talk(b"\x01\0\0\0\x05PLAIN\x02" + len(response).to_bytes(4, "big") + response)
     pair = base64.b64encode(b"ann:secret word").decode()
