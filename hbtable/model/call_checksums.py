@@ -35,13 +35,13 @@ def checksum_of_condition(row: bytes, family: bytes, qualifier: bytes, expected:
 def checksum_of_predicate(row: bytes, spec: ReadSpec, operator: str, value: bytes | None) -> int:
     """The checksum of what a conditional write asks of its row. The limit of bytes is the server's own."""
     try:
-        wanted = spec.columns
-        columns = (
-            None if wanted is None else [(one, wanted[one] and sorted(wanted[one] or ())) for one in sorted(wanted)]
-        )
-        times = (spec.min_timestamp, spec.max_timestamp, spec.max_versions)
-        return crc32(repr((row, columns, times, spec.filter, operator, value)).encode()) or 1
-    except (TypeError, ValueError, AttributeError):
+        times = b"%d %d %d" % (spec.min_timestamp, spec.max_timestamp, spec.max_versions)
+        parts = [row, operator.encode(), b"none" if value is None else b"value", value or b"", times]
+        parts += [b"none" if spec.filter is None else b"filter", spec.filter or b""]
+        for family, qualifiers in sorted((spec.columns or {}).items()):
+            parts += [family, *(b":" + one for one in sorted(qualifiers or ()))]
+        return crc32(b"".join(parts)) or 1
+    except (TypeError, ValueError, AttributeError, OverflowError):
         return 0
 
 
