@@ -53,8 +53,15 @@ class Verifier:
     def log_in(self, name: str, secret: bytes, host: str) -> Login:
         """*Switches.* `secret` is the user's password or one of his tokens. NotAuthenticated, Unavailable."""
         token = parts_of_token(secret)
-        if token is not None:
-            return self._by_token(token, name)
+        login = self._by_own_password(name, secret, host) if token is None else self._by_token(token, name)
+        try:
+            login.check(self._known.value or Accounts(), self._runtime.wall_millis())
+        except NotAuthenticated:  # what lets the user in is newer than what accounts() knows
+            self._known.outdate()
+        return login
+
+    @switches
+    def _by_own_password(self, name: str, secret: bytes, host: str) -> Login:
         address = address_of(host)
         self._check(address, self._tries.wait_seconds(address, name, self._runtime.clock_seconds()))
         account = self._accounts_by_name(name)
@@ -66,7 +73,8 @@ class Verifier:
 
     @switches
     def accounts(self) -> Accounts:
-        """*Switches.* The users; a change of a second ago, or an earlier one, is in it. Unavailable."""
+        """*Switches.* The users; a change of a second ago, or an earlier one, is in it, and so is whatever log_in() let
+        somebody in by. Unavailable."""
         known = self._known
         if not known.is_good:
             try:
@@ -78,13 +86,13 @@ class Verifier:
     @switches
     def look(self) -> Accounts | None:
         """*Switches.* Reads the list, so that accounts() need not wait; to be called twice a second. None: it cannot be
-        read now."""
+        read now, or somebody was let in meanwhile by a newer one."""
         before = self._known.failure
         self._known.refresh()
         failure = self._known.failure
         if failure and failure != before:
             _LOG.error("nobody with a password or a token can do anything: %s", failure)
-        return None if failure else self._known.value
+        return None if failure or self._known.is_outdated else self._known.value
 
     @switches
     def by_token(self, secret: bytes) -> User:

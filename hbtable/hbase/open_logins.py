@@ -131,9 +131,9 @@ class LoginWatch:
     @switches
     def _close_ended(self, accounts: Accounts) -> None:
         latest = self._runtime.clock_seconds() - _STAYS_SECONDS
-        for connection in with_pauses(list(self._connections), self._pause, _AT_ONCE):
-            login = connection.login
-            if login is None or not login.is_over(accounts) or connection.busy:
+        made = [(one, one.login) for one in self._connections if one.login is not None]  # later ones know a newer list
+        for connection, login in with_pauses(made, self._pause, _AT_ONCE):
+            if not login.is_over(accounts) or connection.busy:
                 continue
             if login.ended_at is not None and login.ended_at <= latest:
                 connection.close()

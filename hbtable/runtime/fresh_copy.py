@@ -42,7 +42,12 @@ class FreshCopy(Generic[T]):
     @property
     def is_good(self) -> bool:
         """Whether it may be used now."""
-        return self._oldest <= self._as_of and self._clock() < self._as_of + self._seconds
+        return not self.is_outdated and self._clock() < self._as_of + self._seconds
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it may be without a change that outdate() told of."""
+        return self._as_of < self._oldest
 
     def outdate(self) -> None:
         """Something was changed just now: what is known, or still on its way, may be without it."""

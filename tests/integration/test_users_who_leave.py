@@ -1,4 +1,4 @@
-"""Users who are removed while their connections are open: through each way in."""
+"""Users who are removed while their connections are open, and those who are new: through each way in."""
 
 import base64
 import http.client
@@ -154,6 +154,11 @@ def named(one_way: str) -> str:
     return "user-" + "".join(letter if letter.isalnum() else "-" for letter in one_way)
 
 
+def new(one_way: str) -> str:
+    """Whose user is not in the list when the server starts."""
+    return f"new {one_way}"
+
+
 class Scene(NamedTuple):
     """A server with a user for each way in."""
 
@@ -173,7 +178,7 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
         secrets[one_way] = token if is_token else PASSWORD
         accounts = accounts.with_user(named(one_way), cheap(PASSWORD.encode())).with_token(named(one_way), record, 0)
     users.change(lambda _: accounts)
-    everybody = ", ".join(map(named, (*WAYS, "idle")))
+    everybody = ", ".join(map(named, (*WAYS, *map(new, WAYS), "idle")))
     server = ServerProcess(
         tmp_path / "data",
         [
@@ -236,3 +241,35 @@ def test_open_connections_of_who_was_removed_are_refused_and_end(scene: Scene, t
     eventually(lambda: removed() == {named(name) for name in (*ways, "idle")}, SOON_SECONDS, "the removals")
     for one_way in (*ways.values(), idle):
         one_way.close()
+
+
+def test_who_is_new_or_has_a_new_password_is_let_in_at_once_and_stays(scene: Scene, tmp_path: Path) -> None:
+    """The server's list for open connections is up to a second old. It must not end a login that came after it."""
+    said: dict[str, str] = {}
+    for one_way, (is_token, opens) in WAYS.items():
+        name = named(new(one_way))
+        for change in ("added", "changed"):
+            token, record = new_token()
+            password = f"{PASSWORD}, {change}"
+            hashed = cheap(password.encode())
+
+            def edit(accounts: Accounts, name: str = name, hashed: Any = hashed, record: Any = record) -> Accounts:
+                known = accounts if name in accounts.by_name else accounts.with_user(name, None)
+                return known.with_password(name, hashed).with_token(name, record, 0)
+
+            scene.users.change(edit)
+            secret = token if is_token else password
+
+            def use(opens: Opens = opens, name: str = name, secret: str = secret) -> None:
+                opened = opens(scene.server, name, secret)
+                try:
+                    opened.call()
+                    opened.call()
+                finally:
+                    opened.close()
+
+            if text := refusal(use):
+                said[f"{one_way}, {change}"] = text
+    assert said == {}
+    lines = map(json.loads, (tmp_path / "audit").read_text().splitlines())
+    assert [line for line in lines if line["call"] == "login"] == []

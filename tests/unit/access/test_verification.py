@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,11 +7,12 @@ from hbtable.access import verification
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.passwords import PasswordHash, new_token
-from hbtable.access.store import AccountFile
+from hbtable.access.store import AccountFile, AccountNode, AccountStore
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import HbtableError, NotAuthenticated, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
 from tests.harness.cheap_passwords import cheap
 
 OPTIONS = AuthOptions(
@@ -30,6 +32,7 @@ class Clock:
         self.gate: Any = None
         """Computations begin when it is set."""
         self.lock = self.real.lock
+        self.event = self.real.event
 
     def clock_seconds(self) -> float:
         return self.now
@@ -116,6 +119,25 @@ def test_a_changed_password_ends_the_old_one_at_once(verifier: Verifier, kept: A
     kept.accounts = kept.accounts.without_user("ann")
     with pytest.raises(NotAuthenticated):
         verifier.by_password("ann", b"battery staple", "h")
+
+
+@pytest.mark.parametrize("by", ["password", "token"])
+@pytest.mark.parametrize("kind", ["file", "node"])
+def test_the_list_for_open_connections_has_what_a_login_was_let_in_by(
+    clock: Any, tmp_path: Path, kind: str, by: str
+) -> None:
+    store: AccountStore = AccountFile(str(tmp_path))
+    if kind == "node":
+        store = AccountNode(MemoryLockService(clock.real).open_session("test"), clock.clock_seconds)
+    verifier = Verifier(clock, store, OPTIONS)
+    assert verifier.look() == Accounts()
+    clock.now += 0.6  # later than a node looks again, and sooner than what was read by look() is too old
+    token, record = new_token()
+    store.change(lambda accounts: accounts.with_user("ann", cheap(b"correct horse")).with_token("ann", record, 0))
+    login = verifier.log_in("ann", token.encode() if by == "token" else b"correct horse", "h")
+    clock.now += 0.01
+    login.check(verifier.accounts(), clock.wall_millis())
+    assert verifier.look() == store.read()
 
 
 def test_who_tries_too_often_has_to_wait_even_with_the_right_one(verifier: Verifier, clock: Any) -> None:

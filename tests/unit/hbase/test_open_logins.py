@@ -146,6 +146,44 @@ def test_nobody_goes_on_by_a_list_that_cannot_be_read(rig: Rig, connect: Callabl
     assert rig.lines == []
 
 
+def with_new_user(kept: Kept, accounts: Accounts) -> Accounts:
+    token, record = new_token(NOW_MILLIS + LIFE_MILLIS)
+    kept.token = token.encode()
+    return accounts.with_user("new", PASSWORD).with_token("new", record, 0)
+
+
+def with_new_proof(kept: Kept, accounts: Accounts) -> Accounts:
+    token, record = new_token(NOW_MILLIS + LIFE_MILLIS)
+    kept.token = token.encode()
+    return accounts.with_password("ann", cheap(b"correct horse", b"another salt")).with_token("ann", record, 0)
+
+
+NEW_LOGINS = {"new": with_new_user, "ann": with_new_proof}
+
+
+@pytest.mark.parametrize("by", ["password", "token"])
+@pytest.mark.parametrize("name", NEW_LOGINS)
+def test_a_login_is_not_ended_by_an_older_list(rig: Rig, connect: Callable[..., Any], name: str, by: str) -> None:
+    """The list that calls are checked against may be a second old, and the login is by a newer one."""
+    rig.verifier.look()
+    rig.gateway.runtime.now += 0.1
+    rig.change(NEW_LOGINS[name], 0.1)
+    client = connect(rig.gateway)
+    call = frames(client.encode("getTableNames"), 1000)
+    secret = rig.kept.token if by == "token" else b"correct horse"
+
+    def remove() -> None:
+        rig.change(lambda _, accounts: accounts.without_user(name), 1.0)
+
+    said = rig.gateway.talk(negotiation(f"\0{name}\0".encode() + secret), call, call, remove, call).sent
+    assert said[:5] == message(COMPLETE, b"")
+    first, second, third = inside(said[5:])
+    assert [client.decode(one, "getTableNames") for one in (first, second)] == [[b"t"]] * 2
+    with pytest.raises(client.thrift.IOError, match=f"the user {name} was removed"):
+        client.decode(third, "getTableNames")
+    assert len(rig.lines) == 1
+
+
 class Open:
     """A connection that is silent, or in the middle of a call."""
 
@@ -199,3 +237,85 @@ def test_idle_ones_are_closed_after_a_while_and_others_stay(rig: Rig) -> None:
         watch.stop()
 
     runtime.run(run)
+
+
+class Watched:
+    """Connections of a gateway that are looked after, in simulated time."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.runtime = runtime = SimulatedRuntime(1)
+        rig.verifier = Verifier(runtime, rig.kept, rig.gateway.context.security.auth)
+        rig.gateway.context.security.verifier = rig.verifier
+        rig.gateway.context.clock = runtime.clock_seconds
+        Open.now = staticmethod(runtime.clock_seconds)  # type: ignore[method-assign,assignment]
+
+    def log_in(self, name: str) -> OpenLogin:
+        login = self.rig.verifier.log_in(name, b"correct horse", "host")
+        return OpenLogin(login, login.user, f"{name}:1", self.rig.gateway.context)
+
+    def add(self, name: str) -> None:
+        self.rig.kept.change(lambda accounts: accounts.with_user(name, PASSWORD))
+
+    def watch(self, connections: list[Open], pause: Callable[[], None] = lambda: None) -> LoginWatch:
+        return LoginWatch(self.runtime, self.rig.verifier, connections, pause, lambda name, change: None)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.7])
+@pytest.mark.parametrize("looks_before", [0, 1])
+def test_a_look_that_was_under_way_when_somebody_logged_in_does_not_end_the_login(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, looks_before: int, seconds: float
+) -> None:
+    """The answer of a lock service is as old as its question, or older."""
+    kept = rig.kept
+
+    def read(latest: bool = False) -> Accounts:
+        found = kept.accounts
+        if latest:
+            runtime.sleep(seconds)
+        return found
+
+    monkeypatch.setattr(kept, "read", read)
+    watched = Watched(rig)
+    runtime = watched.runtime
+
+    def run() -> None:
+        for _ in range(looks_before):
+            rig.verifier.look()
+        idle, removed = Open(None), Open(watched.log_in("root"))
+        watch = watched.watch([idle, removed])
+        runtime.sleep(seconds / 2)  # it has asked
+        watched.add("new")
+        idle.login = watched.log_in("new")
+        runtime.sleep(20.0)
+        assert rig.lines == []
+        idle.login.check()
+        kept.change(lambda accounts: accounts.without_user("root"))
+        runtime.sleep(20.0)  # also while each answer takes longer than it is good for
+        assert (idle.closed_at, removed.closed_at is not None) == (None, True)
+        watch.stop()
+
+    runtime.run(run)
+
+
+def test_who_logs_in_while_many_are_looked_at_is_not_judged_by_the_list_from_before(rig: Rig) -> None:
+    watched = Watched(rig)
+
+    def run() -> None:
+        late = Open(None)
+
+        def pause() -> None:
+            if late.login is None:
+                watched.runtime.sleep(0.01)
+                watched.add("new")
+                late.login = watched.log_in("new")
+
+        others = [Open(watched.log_in("root"))] * 1000
+        watch = watched.watch([*others, late], pause)
+        watched.runtime.sleep(5.0)
+        assert late.login is not None
+        late.login.check()
+        assert rig.lines == []
+        watch.stop()
+
+    watched.runtime.run(run)
