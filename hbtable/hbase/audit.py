@@ -51,7 +51,8 @@ UNHEARD: Final = frozenset(
 )
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
 REFUSED_A_MINUTE: Final = 600
-"""Lines about what was denied to one user or failed for him; of all strangers together, refused logins."""
+"""Lines about what was denied to one user or failed for him; of all strangers together, refused logins of those who
+said who they are, and as many of those who did not."""
 
 
 def lost_line(wall_millis: int, lost: int, why: str) -> str:
@@ -81,9 +82,9 @@ class AuditTrail:
         self._write = write
         self._wall_millis = wall_millis
         self._minute = 0
-        self._refused = Counter[str]()
-        """By user in this minute; "": strangers."""
-        self._left_out = Counter[str]()
+        self._refused = Counter[str | None]()
+        """By user in this minute; "": strangers, who may be guessing a password; None: those who name nobody."""
+        self._left_out = Counter[str | None]()
 
     def denied(self, client: str, call: str, why: str) -> None:
         """`call`: a method, or `login`."""
@@ -103,7 +104,7 @@ class AuditTrail:
             "only who opened a scanner may use it",
         )
 
-    def _has_room(self, user: str) -> bool:
+    def _has_room(self, user: str | None) -> bool:
         """Nobody can fill the disk with what is refused to him: there are so many lines of it a minute, and the next
         line, whosever, counts those that were left out."""
         minute = self._wall_millis() // 60_000
@@ -141,7 +142,8 @@ class AuditTrail:
 
     def _line(self, client: str, call: str, outcome: str, on: About | None = None, why: str = "") -> None:
         user = acting_user()
-        if outcome != "ok" and not self._has_room(user.name if user else ""):
+        stranger = "" if _CLAIMED.get() else None
+        if outcome != "ok" and not self._has_room(user.name if user else stranger):
             return
         line: dict[str, object] = {
             "at": _at(self._wall_millis()),

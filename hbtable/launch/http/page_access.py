@@ -101,7 +101,7 @@ class PageAccess:
         claim("")  # the connection's request before this one may have been another user's
         said = str(environment.get("HTTP_AUTHORIZATION", "")).encode("latin-1", "replace")
         if not said:
-            self._denied(client, "login", _WHO)  # of strangers there are so many lines a minute (hbase.audit)
+            self._denied(client, "login", _WHO)  # of those who name nobody there are so many a minute (hbase.audit)
             return Refusal("401 Unauthorized", [_CHALLENGE], _WHO)
         try:
             if not self._plain_text:

@@ -14,7 +14,7 @@ from hbtable.access.user import User, act_as, acting_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import AlreadyExists, Overloaded
 from hbtable.hbase import audit_words
-from hbtable.hbase.audit import DENIED, REFUSED_A_MINUTE, UNHEARD, AuditTrail
+from hbtable.hbase.audit import DENIED, REFUSED_A_MINUTE, UNHEARD, AuditTrail, claim
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.thrift_structs import ColumnDescriptor
 from hbtable.hbase.errors import JavaError
@@ -134,6 +134,20 @@ def test_strangers_cannot_fill_the_disk() -> None:
     trail.denied("h:1", "login", "wrong")
     assert "left_out" not in lines[-1]
     assert len(lines) == REFUSED_A_MINUTE + 2
+
+
+def test_those_who_name_nobody_hide_no_guess_at_a_password(heard: Any) -> None:
+    """Anybody can ask for pages ten times a second without a login."""
+    trail = heard.context.security.audit
+    claim("")
+    for _ in range(REFUSED_A_MINUTE + 7):
+        trail.denied("far:1", "login", "no Authorization")
+    assert len(heard.lines) == REFUSED_A_MINUTE
+    response = b"\0ann\0secret word"
+    heard.talk(b"\x01\0\0\0\x05PLAIN\x02" + len(response).to_bytes(4, "big") + response)
+    line = heard.lines[-1]
+    assert (len(heard.lines), line["claimed"]) == (REFUSED_A_MINUTE + 1, "ann")
+    assert (line["left_out"], "left_out_of" in line) == (7, False)
 
 
 def test_a_user_who_is_denied_everything_cannot_fill_the_disk_and_hides_nobody_else() -> None:
