@@ -121,7 +121,8 @@ def main() -> None:
             print(f"{load(db.table('imagery'), Path(given.argument))} tiles")
         elif given.command == "build":
             counters = build(db, given.on).counters
-            print(f"{counters['raw tiles']} raw tiles of {counters['map input']} places into {counters['output']}")
+            raw = counters.get("raw tiles", 0)  # of no places no task counts any
+            print(f"{raw} raw tiles of {counters['map input']} places into {counters['output']}")
         elif given.command == "list":
             types = {"index:bytes": pa.int64(), "index:seen": pa.int64(), "index:grey": pa.int64()}
             for tile in db.table("tiles").to_arrow(types, row_prefix="t" + given.argument).read_all().to_pylist():

@@ -105,7 +105,7 @@ def main() -> None:
                 users.delete(user, ["query", "click", "profile"])
             case "profile", []:
                 counters = profiles(users, given.on).counters
-                print(f"{counters['actions']} actions of {counters['output']} users")
+                print(f"{counters.get('actions', 0)} actions of {counters['output']} users")
             case "rank", [user, *titles]:
                 print("\n".join(rank(users, user, titles)))
             case "set", [user, name, value]:

@@ -124,7 +124,7 @@ def main() -> None:
             print(f"{crawl(table, Path(given.argument))} pages")
         elif given.command == "invert":
             counters = invert(table, given.on).counters
-            print(f"{counters['links']} links of {counters['map input']} pages to {counters['output']}")
+            print(f"{counters.get('links', 0)} links of {counters['map input']} pages to {counters['output']}")
         else:
             show(table, given.argument)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from hbtable.dataflow import Split, WriteTarget
 
@@ -10,6 +10,10 @@ Pair = tuple[bytes, Any]
 """A key and a value between map and reduce."""
 Mapper = Callable[[Any, Any], Iterable[tuple[Any, Any]]]
 Reducer = Callable[[bytes, Iterator[Any]], Iterable[Any]]
+
+
+OWN_COUNTERS: Final = ("map input", "map output", "reduce input", "output", "retried tasks")
+"""Each job has them, also where nothing was counted."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class JobResult:
     """Figures of a job that is done."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
-    """Those of mapreduce.count(), and the job's own: "map input", "map output", "reduce input", "output",
-    "retried tasks"."""
+    """Those of mapreduce.count() which any task counted, and the job's own, 0 included: "map input", "map output",
+    "reduce input", "output", "retried tasks"."""
     timestamp: int = 0
     """Milliseconds since 1970: the time of all cells that the job wrote."""

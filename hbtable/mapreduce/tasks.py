@@ -4,7 +4,6 @@ there, and leaves the same."""
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +15,7 @@ from hbtable.client.given import bytes_of
 from hbtable.dataflow import Split, WriteTarget, read, write
 from hbtable.fs.disk import sync_descriptor, sync_folder
 from hbtable.mapreduce.counting import counting
-from hbtable.mapreduce.job import MapReduceJob, Pair, Reducer
+from hbtable.mapreduce.job import OWN_COUNTERS, MapReduceJob, Pair, Reducer
 from hbtable.mapreduce.work_folder import BEGUN
 
 T = TypeVar("T")
@@ -73,8 +72,11 @@ def reduce_task(job: MapReduceJob, number: int, runs: Iterable[Iterable[Pair]]) 
 
 
 def total(counters: Iterable[Counter[str]]) -> Counter[str]:
-    """Their sums."""
-    return reduce(Counter.__add__, counters, Counter[str]())
+    """Their sums, with all of a job's own."""
+    found = Counter(dict.fromkeys(OWN_COUNTERS, 0))
+    for one in counters:
+        found.update(one)  # Counter's + would leave out what is not above 0
+    return found
 
 
 def _records(piece: Split | str) -> Iterator[tuple[Any, Any]]:

@@ -73,6 +73,7 @@ def test_summaries_are_those_of_plain_python(server: ServerProcess, tmp_path: Pa
     port, clicks = ["--port", str(server.port)], made_clicks()
     (tmp_path / "clicks").write_text("".join(json.dumps(click) + "\n" for click in clicks))
     run_example("analytics", "create", *port)
+    assert run_example("analytics", "summarize", "--on", on, *port) == "0 sessions, 0 days of sites\n"
     assert run_example("analytics", "load", str(tmp_path / "clicks"), *port) == "1500 clicks\n"
     told = run_example("analytics", "summarize", "--on", on, *port)
     with closing(server.connect()) as connection:

@@ -70,6 +70,7 @@ def expected_tiles(raw: dict[bytes, Columns]) -> dict[bytes, bytes]:
 def test_tiles_of_all_levels_are_those_of_plain_python(server: ServerProcess, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("earth", "create", *port)
+    assert run_example("earth", "build", "--on", on, *port) == "0 raw tiles of 0 places into 0\n"
     for seed in range(3):
         write_scene(tmp_path / f"scene{seed}.pgm", seed)
         run_example("earth", "load", str(tmp_path / f"scene{seed}.pgm"), *port)

@@ -72,6 +72,12 @@ def dies_once(row: bytes, columns: Columns) -> Iterable[tuple[bytes, int]]:
     return words(row, columns)
 
 
+def weighs(_: int, text: bytes) -> Iterator[tuple[bytes, int]]:
+    mapreduce.count("weight", int(text))
+    mapreduce.count("nothing", 0)
+    yield text, 1
+
+
 def always_fails(row: bytes, columns: Columns) -> Iterable[tuple[bytes, int]]:
     raise OSError("as ever")
 
@@ -205,6 +211,27 @@ def test_files_in_and_out(tmp_path: Path) -> None:
     lines = sorted(one for file in (tmp_path / "out").iterdir() for one in file.read_text().splitlines())
     assert lines == ["one 1", "three 1", "two 3"]
     assert result.counters["map input"] == 3
+
+
+@pytest.mark.parametrize("on", ENGINES)
+def test_counters_are_sums_also_where_they_are_no_more_than_nothing(tmp_path: Path, on: Any) -> None:
+    """A sum was left out as soon as it was not above 0, and what was counted before with it."""
+    files = [tmp_path / name for name in "abcd"]
+    for file, weight in zip(files, ("-3", "5", "-2", "-4"), strict=True):
+        file.write_text(weight)
+    for work in (None, tmp_path / "work"):
+        result = mapreduce.run(files, weighs, total, None, on=on, work=work)
+        assert result.counters == {
+            "map input": 4, "map output": 4, "reduce input": 4, "output": 4, "retried tasks": 0,
+            "weight": -4, "nothing": 0,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("on", ENGINES)
+def test_a_job_of_an_empty_table_has_its_own_counters(db: hbtable.Database, on: Any) -> None:
+    result = mapreduce.run(db.create_table("empty", ["n"]), words, total, None, on=on)
+    own = ("map input", "map output", "reduce input", "output", "retried tasks")
+    assert result.counters == dict.fromkeys(own, 0)
 
 
 def test_the_last_error_of_a_task_is_the_jobs(db: hbtable.Database) -> None:
