@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars
     from pyarrow import DataType, RecordBatch
 
-_EXTRAS: Final = {"polars": "polars", "dask.dataframe": "dask", "pandas": "dask", "pyarrow": "arrow"}
+_EXTRAS: Final = {"polars": "polars", "dask": "dask", "dask.dataframe": "dask", "pandas": "dask", "pyarrow": "arrow"}
 
 
 @switches

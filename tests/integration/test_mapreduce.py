@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -256,6 +257,13 @@ def test_what_is_wrong_is_said_before_a_task_runs(db: hbtable.Database, tmp_path
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(hbtable.InvalidRequest, match="others than this user"):
         mapreduce.run(web, words, total, None, work=tmp_path / "open")
+
+
+def test_dask_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    (tmp_path / "a").write_text("one")
+    with pytest.raises(hbtable.InvalidRequest, match=r"pip install 'hbtable\[dask\]'"):
+        mapreduce.run([tmp_path / "a"], words_of_a_line, line, None, on="dask")
 
 
 def test_what_somebody_else_put_into_the_folder_is_not_run(tmp_path: Path) -> None:
