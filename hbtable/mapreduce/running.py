@@ -54,7 +54,8 @@ def run(
 
     With a folder `work`, which workers of Dask have to share, each task is kept when it is done: a job that was broken
     off goes on, where the same call is made again, with the rows and the time of the first run, and without these
-    tasks. Only this user may be able to write there. InvalidRequest: the folder is that of a job with other arguments.
+    tasks. Once it has returned, the same call begins anew. Only this user may be able to write there. InvalidRequest:
+    the folder is that of a job with other arguments, or of a table that was dropped, or truncated, and made anew since.
     Without `work` nothing is kept.
     """
     engine = _engine(on)
@@ -66,7 +67,7 @@ def run(
     source = _source(input, columns, row_prefix)
     to = target(output) if isinstance(output, Table) else None if output is None else _path(output)
     folder = None if work is None else WorkFolder(Path(fspath(work)))
-    marks = {} if folder is None else _marks(source, mapper, reducer, combiner, to, reducers, on)
+    marks = {} if folder is None else _marks(source, mapper, reducer, combiner, output, reducers, on)
     begun = _resumed(folder, marks) or _begun(folder, marks, source, to, workers)
     if isinstance(to, str):
         Path(to).mkdir(parents=True, exist_ok=True)
@@ -76,6 +77,8 @@ def run(
         counters = engine(job, kept, workers, progress or (lambda _, done, count: None))
     finally:
         _clear(*([to] if isinstance(to, str) else []), *([] if kept is None else [str(kept.path)]))
+    if folder is not None:
+        folder.remove(JOB_FILE)  # it has ended: the same call begins anew, and finds no task of its own
     return JobResult(dict(counters), begun.timestamp)
 
 
@@ -92,6 +95,7 @@ def _engine(on: object) -> JobEngine:
 class _Source(Protocol):
     """The input of a job."""
 
+    @switches
     def marks(self) -> recognition.Marks: ...
 
     def pieces(self, now: int, at_least: int) -> tuple[Split | str, ...]:
@@ -104,11 +108,12 @@ class _Rows:
     columns: tuple[bytes, ...] | None
     row_prefix: bytes | None
 
+    @switches
     def marks(self) -> recognition.Marks:
         return {
-            "input": recognition.of_table(target(self.table)),
+            "input": recognition.of_table(self.table),
             "columns": recognition.of_columns(self.columns),
-            "row_prefix": shown(self.row_prefix),
+            "row_prefix": recognition.of_prefix(self.row_prefix),
         }
 
     @switches
@@ -180,17 +185,25 @@ class _Begun:
     pieces: tuple[Split | str, ...]
 
 
+@switches
 def _marks(
-    source: _Source, mapper: Mapper, reducer: Reducer, combiner: Reducer | None, to: object, reducers: int, on: str
+    source: _Source, mapper: Mapper, reducer: Reducer, combiner: Reducer | None, output: object, reducers: int, on: str
 ) -> recognition.Marks:
     functions = {"mapper": mapper, "reducer": reducer, "combiner": combiner}
     return {
         **source.marks(),
         **{name: recognition.of_function(name, function) for name, function in functions.items()},
-        "output": recognition.of_table(to) if isinstance(to, WriteTarget) else str(to),
+        "output": _output_mark(output),
         "reducers": str(reducers),
         "on": on,
     }
+
+
+@switches
+def _output_mark(output: object) -> str:
+    if isinstance(output, Table):
+        return recognition.of_table(output)
+    return "none" if output is None else _path(output)
 
 
 def _resumed(folder: WorkFolder | None, marks: recognition.Marks) -> _Begun | None:

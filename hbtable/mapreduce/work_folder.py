@@ -1,6 +1,6 @@
 """The folder in which a job is kept, so that one that was broken off goes on.
 
-A file is a line of its kind, version and job, then pickles of some values each, behind its length and the checksum of
+A file is a line of its kind, job and versions, then pickles of some values each, behind its length and the checksum of
 all up to it, and at the end a length of nothing with the same checksum. So what a loss of power or a bad disk left of
 a file is known from a whole one. They are programs of this version of Python and of hbtable, and for these alone.
 """
@@ -8,11 +8,13 @@ a file is known from a whole one. They are programs of this version of Python an
 import os
 import pickle
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, final
 from uuid import uuid4
 
+from hbtable import __version__
 from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, InvalidRequest
 from hbtable.fs.disk import sync_descriptor, sync_folder
@@ -23,7 +25,7 @@ JOB_FILE: Final = "job"
 BEGUN: Final = ".begun-"
 """Begins the names of files that are being written, which readers of a folder leave out."""
 _PICKLED_AT_ONCE: Final = 1000
-_HEAD: Final = "hbtable job 1 %s\n"
+_VERSIONS: Final = f"hbtable {__version__} and Python {sys.version_info.major}.{sys.version_info.minor}"
 _FRAME: Final = struct.Struct(">QI")
 
 
@@ -45,7 +47,7 @@ class WorkFolder:
             )
         check_place(str(path), found, f"the 'work' folder {path}, of which files are run")
         self.path = path
-        self._head = (_HEAD % job).encode()
+        self._head = f"hbtable job 1 {job}, of {_VERSIONS}\n".encode()
 
     def of_job(self, job: str) -> "WorkFolder":
         return WorkFolder(self.path, job)
@@ -85,6 +87,11 @@ class WorkFolder:
             raise
         sync_folder(str(self.path))
 
+    def remove(self, name: str) -> None:
+        """Nothing, if it is not there; durable on return."""
+        (self.path / name).unlink(missing_ok=True)
+        sync_folder(str(self.path))
+
     def kept(self, name: str) -> Iterator[Any]:
         """In the order in which they were kept. Corruption: it is not whole. InvalidRequest: it is somebody else's, put
         there before the folder was closed."""
@@ -100,7 +107,7 @@ class WorkFolder:
                     "folder, an empty one"
                 )
             if file.read(len(self._head)) != self._head:
-                raise _damaged(path, 0, "it begins as no file of this job, or is of another version")
+                raise _damaged(path, 0, f"it begins as no file of this job, by {_VERSIONS}")
             checksum = crc32(self._head)
             while True:
                 at = file.tell()

@@ -191,6 +191,8 @@ def test_a_job_goes_on_with_the_rows_and_the_time_of_its_first_run(
     with pytest.raises(OSError, match="broken off"):
         mapreduce.run(web, words, breaks_off, counts, on=on, work=tmp_path / "work", attempts=1)
     first = {time for _, data in counts.scan(include_timestamp=True) for _, time in data.values()}
+    with pytest.raises(hbtable.InvalidRequest, match="holds another job"):
+        mapreduce.run(web, postings, index, counts, on=on, work=tmp_path / "work")
     (tmp_path / "mark").touch()
     web.put("late", {"contents:": "late"})
     try:
@@ -200,8 +202,6 @@ def test_a_job_goes_on_with_the_rows_and_the_time_of_its_first_run(
     assert plain(server, "counts") == expected
     assert first <= {result.timestamp}
     assert result.counters["pages"] == 240
-    with pytest.raises(hbtable.InvalidRequest, match="holds another job"):
-        mapreduce.run(web, postings, index, counts, on=on, work=tmp_path / "work")
 
 
 def test_files_in_and_out(tmp_path: Path) -> None:
@@ -233,6 +233,18 @@ def test_a_job_of_an_empty_table_has_its_own_counters(db: hbtable.Database, on: 
     result = mapreduce.run(db.create_table("empty", ["n"]), words, total, None, on=on)
     own = ("map input", "map output", "reduce input", "output", "retried tasks")
     assert result.counters == dict.fromkeys(own, 0)
+
+
+def test_a_job_does_not_go_on_into_a_table_that_was_made_anew(
+    db: hbtable.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MARK", str(tmp_path / "mark"))
+    web, counts = db.table("webtable"), db.create_table("counts", ["n"])
+    with pytest.raises(OSError, match="broken off"):
+        mapreduce.run(web, words, breaks_off, counts, work=tmp_path / "work", attempts=1)
+    db.truncate_table("counts", disable=True)
+    with pytest.raises(hbtable.InvalidRequest, match="holds another job: 'output' was table counts "):
+        mapreduce.run(web, words, breaks_off, counts, work=tmp_path / "work", attempts=1)
 
 
 def test_the_last_error_of_a_task_is_the_jobs(db: hbtable.Database) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
@@ -73,6 +74,17 @@ def one_more(row: bytes, numbers: Iterator[int]) -> Iterator[tuple[bytes, Column
     yield row, {b"n:count": b"%d" % (sum(numbers) + 1)}
 
 
+LIMIT, UNREAD = 3, 3
+CALLED = 0
+
+
+def limited(offset: int, text: bytes) -> Iterator[tuple[bytes, int]]:
+    """Reads a constant of its module, in a function of its own, and counts in one that it changes."""
+    global CALLED
+    CALLED += 1
+    return ((word, 1) for word in text.split() if len(word) > LIMIT)
+
+
 def waits_or_fails(offset: int, text: bytes) -> Iterator[tuple[bytes, int]]:
     """Fails once another task waits, for what never comes."""
     mark = Path(os.environ["CALLS"])
@@ -85,6 +97,18 @@ def waits_or_fails(offset: int, text: bytes) -> Iterator[tuple[bytes, int]]:
     finally:
         mark.with_suffix(".ended").touch()
     return iter(())
+
+
+@contextlib.contextmanager
+def broken_off(kind: str, tasks: int) -> Iterator[Any]:
+    """The job in the with block, which takes this as its progress, breaks off when so many tasks are done."""
+
+    def told(what: str, done: int, _: int) -> None:
+        if (what, done) == (kind, tasks):
+            raise OSError("broken off")
+
+    with pytest.raises(OSError, match="broken off"):
+        yield told
 
 
 class Job:
@@ -114,12 +138,8 @@ class Job:
 
     def begin(self, **changed: Any) -> None:
         """No task of it runs."""
-
-        def broken_off(*done: object) -> None:
-            raise OSError("broken off")
-
-        with pytest.raises(OSError, match="broken off"):
-            self.run(progress=broken_off, **changed)
+        with broken_off("map", 0) as progress:
+            self.run(progress=progress, **changed)
 
     def lines(self) -> list[str]:
         return sorted(one for file in self.out.iterdir() for one in file.read_text().splitlines())
@@ -174,9 +194,106 @@ def test_the_tasks_that_are_done_are_not_done_again(job: Job, on: Any) -> None:
     assert job.calls.read_bytes() == b"...."
     assert told[0] == ("map", 4, 4)
     assert job.lines() == LINES
+
+
+@pytest.mark.parametrize("on", ENGINES)
+def test_a_part_that_is_gone_is_made_again(job: Job, on: Any) -> None:
+    job.breaks(False)
+    with broken_off("reduce", 2) as progress:
+        job.run(on=on, progress=progress)
     (job.out / "part-00000").unlink()
     job.run(on=on)
-    assert job.lines() == LINES, "a part that is gone is made again"
+    assert job.lines() == LINES
+    assert job.calls.read_bytes() == b"...."
+
+
+@pytest.mark.parametrize("on", ENGINES)
+def test_a_job_that_has_ended_begins_anew(tmp_path: Path, job: Job, on: Any) -> None:
+    """It gave the first one's counters and time, and read nothing."""
+    with hbtable.open(tmp_path / "data") as db:
+        table, out = db.create_table("t", ["n"]), db.create_table("out", ["n"])
+        table.put("a", {"n:count": "1"})
+        given: dict[str, Any] = {"on": on, "work": job.work, "reducers": 2, "workers": 1}
+        first = mapreduce.run(table, number, one_more, out, **given)
+        table.put("a", {"n:count": "5"})
+        table.put("b", {"n:count": "7"})
+        second = mapreduce.run(table, number, one_more, out, **given)
+        assert dict(out.scan()) == {b"a": {b"n:count": b"6"}, b"b": {b"n:count": b"8"}}
+        assert (first.counters["map input"], second.counters["map input"]) == (1, 2)
+        assert second.timestamp > first.timestamp
+        db.truncate_table("out", disable=True)
+        mapreduce.run(table, number, one_more, out, **given)
+        assert len(list(out.scan())) == 2
+        mapreduce.run(table, number, one_more, None, **given)  # another job may have the folder of one that has ended
+
+
+@pytest.mark.parametrize("over", ["the program", "the folder"])
+def test_a_table_that_was_dropped_or_emptied_is_another_one(tmp_path: Path, over: str) -> None:
+    """What the job had written is gone, and went on with it was half of the output. Over a port: test_mapreduce.py."""
+    with hbtable.open(tmp_path / "data") as db, contextlib.ExitStack() as stack:
+        db.share()
+        user = db if over == "the program" else stack.enter_context(hbtable.connect(folder=tmp_path / "data"))
+        for name in ("input", "output"):
+            for anew in ("dropped", "truncated"):
+                for table in ("input", "output"):
+                    db.create_table(table, ["n"]).put("a", {"n:count": "1"})
+                given: dict[str, Any] = {"mapper": number, "reducer": one_more, "work": tmp_path / (name + anew)}
+                given |= {one: user.table(one) for one in ("input", "output")}
+                with broken_off("reduce", 1) as progress:
+                    mapreduce.run(**given, reducers=1, progress=progress)
+                if anew == "dropped":
+                    db.delete_table(name, disable=True)
+                    db.create_table(name, ["n"])
+                else:
+                    db.truncate_table(name, disable=True)
+                with pytest.raises(hbtable.InvalidRequest, match=f"holds another job: '{name}' was table {name} "):
+                    mapreduce.run(**given, reducers=1)
+                for table in ("input", "output"):
+                    db.delete_table(table, disable=True)
+
+
+@pytest.mark.parametrize("name", ["row_prefix", "columns"])
+def test_arguments_alike_for_a_hundred_bytes_are_told_apart(tmp_path: Path, name: str) -> None:
+    with hbtable.open(tmp_path / "data") as db:
+        table = db.create_table("t", ["n"])
+
+        def given(last: str) -> dict[str, Any]:
+            value: Any = "n:" + 100 * "x" + last
+            return {"work": tmp_path / "work", name: [value] if name == "columns" else value}
+
+        with broken_off("map", 0) as progress:
+            mapreduce.run(table, number, one_more, None, **given("a"), progress=progress)
+        with pytest.raises(hbtable.InvalidRequest, match=f"holds another job: '{name}' ") as caught:
+            mapreduce.run(table, number, one_more, None, **given("b"))
+        assert len(str(caught.value)) < 1000
+        mapreduce.run(table, number, one_more, None, **given("a"))
+
+
+def test_a_function_is_known_by_the_constants_that_it_reads(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by others, nor by what it changes itself."""
+    here = import_module(limited.__module__)
+    job.begin(mapper=limited)
+    monkeypatch.setattr(here, "UNREAD", 4)
+    monkeypatch.setattr(here, "CALLED", 4)
+    job.begin(mapper=limited)
+    for other in (4, 3.0, "3", (3, b""), None):
+        monkeypatch.setattr(here, "LIMIT", other)
+        with pytest.raises(hbtable.InvalidRequest, match="holds another job: 'mapper' "):
+            job.begin(mapper=limited)
+
+
+def test_a_folder_of_another_version_is_not_read(tmp_path: Path) -> None:
+    """They are pickles, of classes of that version."""
+    folder = WorkFolder(tmp_path / "work", "a")
+    folder.keep("x", [1])
+    file = tmp_path / "work" / "x"
+    head, _, rest = file.read_bytes().partition(b"\n")
+    ours = (hbtable.__version__, ".".join(map(str, sys.version_info[:2])))
+    assert head.decode() == "hbtable job 1 a, of hbtable {} and Python {}".format(*ours)
+    for other in (head.replace(ours[0].encode(), b"9.9.9"), head.replace(ours[1].encode(), b"3.99")):
+        file.write_bytes(other + b"\n" + rest)
+        with pytest.raises(Corruption, match="begins as no file of this job, by hbtable "):
+            list(folder.kept("x"))
 
 
 OTHERS: list[tuple[str, dict[str, Any]]] = [
@@ -231,12 +348,9 @@ def test_other_rows_columns_or_another_table_are_another_job(tmp_path: Path, mon
             db.create_table("t", ["n"]).put("a", {"n:count": "1"})
         given: dict[str, Any] = {"mapper": number, "reducer": one_more, "work": tmp_path / "work"}
 
-        def broken_off(*done: object) -> None:
-            raise OSError("broken off")
-
-        with pytest.raises(OSError, match="broken off"):
+        with broken_off("map", 0) as progress:
             mapreduce.run(
-                one.table("t"), **given, columns=["n:count"], row_prefix="a", output=one.table("t"), progress=broken_off
+                one.table("t"), **given, columns=["n:count"], row_prefix="a", output=one.table("t"), progress=progress
             )
         others: list[tuple[str, dict[str, Any]]] = [
             ("columns", {"columns": ["n"]}),
@@ -274,11 +388,14 @@ def test_a_job_that_writes_to_its_input_reads_what_was_there_when_it_began(tmp_p
     with hbtable.open(tmp_path / "data") as db:
         table = db.create_table("t", {"n": {"max_versions": 3}})
         table.put("a", {"n:count": "1"})
-        for _ in range(2):
-            mapreduce.run(table, number, one_more, table, work=tmp_path / "work", workers=1, reducers=1)
-            assert table.row("a") == {b"n:count": b"2"}
-            for name in ("map-0", "pairs-0-0", "reduce-0"):
-                (tmp_path / "work" / name).unlink()
+        given: dict[str, Any] = {"work": tmp_path / "work", "workers": 1, "reducers": 1}
+        with broken_off("reduce", 1) as progress:
+            mapreduce.run(table, number, one_more, table, **given, progress=progress)
+        assert table.row("a") == {b"n:count": b"2"}
+        for name in ("map-0", "pairs-0-0", "reduce-0"):
+            (tmp_path / "work" / name).unlink()
+        mapreduce.run(table, number, one_more, table, **given)
+        assert table.row("a") == {b"n:count": b"2"}
 
 
 def test_a_task_that_fails_ends_the_others(job: Job) -> None:
