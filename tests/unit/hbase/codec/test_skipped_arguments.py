@@ -2,6 +2,8 @@
 the same place."""
 
 import struct
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 import pytest
@@ -57,9 +59,9 @@ def arguments(method: str, values: dict[str, Any]) -> bytes:
     return bytes(buffer.getvalue())
 
 
-def begun(data: bytes, size: int) -> MessageInput:
+def begun(data: bytes, size: int, framed: bool = False, pause: Callable[[], None] = lambda: None) -> MessageInput:
     budget = MemoryBudget(1 << 30, lambda seconds: None, lambda: 0.0)
-    source = MessageInput(Pieces(data, size), 1 << 20, 1.0, lambda: None, budget, lambda: 0.0)
+    source = MessageInput(Pieces(data, size), 1 << 20, 1.0, pause, budget, lambda: 0.0, framed)
     source.begin()
     return source
 
@@ -97,3 +99,14 @@ def test_a_length_beyond_everything_is_waited_for_and_not_followed() -> None:
     data = struct.pack(">BHI", 11, 1, 500_000) + b"few"
     with pytest.raises(EndOfStream):
         skip_arguments(begun(data, 1 << 16))
+
+
+def test_others_have_their_turn_in_the_middle_of_very_many_fields() -> None:
+    """A frame of 64 MiB of them held everybody up for three seconds, and needed no right."""
+    fields = b"\x03\x00\x01\x00" * 200_000 + b"\x00"
+    pauses: list[int] = []
+    source = begun(struct.pack(">I", len(fields)) + fields, 1 << 16, True, lambda: pauses.append(source.position))
+    pauses.clear()
+    skip_arguments(source)
+    assert source.position == len(fields)
+    assert max(after - before for before, after in pairwise([0, *pauses, len(fields)])) <= 64 << 10
