@@ -16,7 +16,8 @@ from hbtable.switches import switches_if_given
 _GROUP_BYTES: Final = 200
 _ROWS_BETWEEN_PAUSES: Final = 64
 _CELLS_BETWEEN_PAUSES: Final = 4096
-_GROUPS_BETWEEN_PAUSES: Final = 32
+_STATE_IS_VALUES: Final = 16
+"""A state takes as long as so many values, to be made, told or merged."""
 
 Pause = Callable[[], object]
 ColumnName = tuple[bytes, bytes]
@@ -26,6 +27,28 @@ _Cells = Iterator[tuple[bytes, bytes, bytes]]
 
 def _goes_on() -> None:
     """For whoever keeps nobody waiting."""
+
+
+def _turns(pause: Pause) -> Callable[[int], None]:
+    """To be told of so many values more: it calls `pause` after each few thousand."""
+    done = 0
+
+    def turn(values: int) -> None:
+        nonlocal done
+        done += values
+        if done >= _CELLS_BETWEEN_PAUSES:
+            done = 0
+            pause()
+
+    return turn
+
+
+def _slices(values: Sequence[Any], turn: Callable[[int], None]) -> Iterator[Sequence[Any]]:
+    """All of them, some at a time."""
+    for first in range(0, len(values), _CELLS_BETWEEN_PAUSES):
+        some = values[first : first + _CELLS_BETWEEN_PAUSES]
+        yield some
+        turn(len(some))
 
 
 @final
@@ -134,7 +157,7 @@ class Groups:
         if not by_column and piece.rows:
             whole = self._part(b"")
             whole.rows += len(piece.rows)
-            whole.last = piece.rows[-1]
+            whole.last = max(whole.last, piece.rows[-1])
         for name, column in zip(names, piece.columns, strict=True):
             values = [value for value in column if value is not None]
             if not values:
@@ -143,9 +166,8 @@ class Groups:
             part.cells += len(values)
             if by_column:
                 part.rows += len(values)
-                part.last = next(
-                    row for row, value in zip(piece.rows[::-1], column[::-1], strict=True) if value is not None
-                )
+                last = next(row for row, value in zip(piece.rows[::-1], column[::-1], strict=True) if value is not None)
+                part.last = max(part.last, last)
             for source in self._sources_of(name):
                 part.values[source] += values
 
@@ -153,7 +175,7 @@ class Groups:
         parts = [self._part(self._group_of(piece.rows[at])) for at in places]
         for part, at in zip(parts, places, strict=True):
             part.rows += 1
-            part.last = piece.rows[at]
+            part.last = max(part.last, piece.rows[at])
         for name, column in zip(names, piece.columns, strict=True):
             sources = self._sources_of(name)
             for part, at in zip(parts, places, strict=True):
@@ -191,9 +213,11 @@ class Groups:
         """The page's parts go into the states. `cells`: all of the page, in order."""
         parts, self._parts = self._parts, {}
         self._column_sources = {}
-        for number, (key, part) in enumerate(parts.items(), 1):
+        turn = _turns(pause)
+        for key, part in parts.items():
             read: dict[tuple[int, str], Sequence[Any]] = {}
             states = self._states_of(key)
+            turn(_STATE_IS_VALUES * len(states))
             for aggregate, state in zip(self._aggregation.aggregates, states, strict=True):
                 if aggregate.kind == "last":
                     self._change(state, state.add, (part.last,))
@@ -206,14 +230,15 @@ class Groups:
                 if aggregate.kind in OF_NUMBERS:
                     known = read.get((source, aggregate.read_as))
                     if known is None:
-                        known = self._numbers_of(part.values[source], source, aggregate.read_as, cells)
+                        known = [
+                            number
+                            for some in _slices(part.values[source], turn)
+                            for number in self._numbers_of(some, source, aggregate.read_as, cells)
+                        ]
                         read[source, aggregate.read_as] = known
                     values = known
-                self._change(state, state.add, values)
-                if len(values) > _CELLS_BETWEEN_PAUSES:
-                    pause()
-            if not number % _GROUPS_BETWEEN_PAUSES:
-                pause()
+                for some in _slices(values, turn):
+                    self._change(state, state.add, some)
 
     def _numbers_of(
         self, values: Sequence[bytes], source: int, read_as: str, cells: Callable[[], _Cells]
@@ -245,24 +270,24 @@ class Groups:
     @switches_if_given
     def merge(self, groups: Iterable[AggregatedGroup], pause: Pause = _goes_on) -> None:
         """Of other rows. WrongValue for what is no such state, as a newer release may send it."""
-        for number, (key, told) in enumerate(groups, 1):
+        turn = _turns(pause)
+        for key, told in groups:
             try:
                 given = json.loads(told)
                 for state, one in zip(self._states_of(key), given, strict=True):
                     self._change(state, state.merge, one)
             except (ValueError, TypeError) as error:
                 raise WrongValue(f"the states of a group's aggregates are {shown(told)}: {error}") from None
-            if not number % _GROUPS_BETWEEN_PAUSES:
-                pause()
+            turn(_STATE_IS_VALUES * len(given))
 
     @switches_if_given
     def told(self, pause: Pause = _goes_on) -> list[AggregatedGroup]:
         """For merge()."""
         found: list[AggregatedGroup] = []
-        for number, (key, states) in enumerate(self._states.items(), 1):
+        turn = _turns(pause)
+        for key, states in self._states.items():
             found.append(AggregatedGroup(key, json.dumps([state.told() for state in states]).encode()))
-            if not number % _GROUPS_BETWEEN_PAUSES:
-                pause()
+            turn(_STATE_IS_VALUES * len(states))
         return found
 
     def results(self) -> dict[bytes, list[Any]]:

@@ -17,6 +17,11 @@ from hbtable.tablet.state import TabletState
 
 _COLUMNS_BY_COLUMN: Final = 256
 """Of more, blocks are not cut by column: each of them would have a place for each column in each of its rows."""
+_MOST_STATES: Final = 50_000
+"""That a page makes, at least one for each aggregate of a row's group, or of a cell's: some take a kilobyte for a few
+values, before anybody counts them."""
+_CELL_BYTES: Final = 16
+"""A cell counts for more in a page's bytes."""
 
 
 @switches
@@ -24,6 +29,7 @@ def scan(state: TabletState, request: ScanRequest, aggregation: Aggregation) -> 
     """As reading.scan(). WrongValue for a value that is not what it is to be read as."""
     check_request(request)
     columns = _named(request.spec)
+    request = _with_few_states(request, aggregation)
     page = reading.scan(state, replace(request, aggregation=None, plain=False, by_column=columns))
     groups = Groups(aggregation)
     _, pacer = paced_request(state.environment)
@@ -37,6 +43,16 @@ def scan(state: TabletState, request: ScanRequest, aggregation: Aggregation) -> 
         groups.add_rows(page.rows, pacer.pause)
     hold(groups.size_bytes)
     return page._replace(rows=[], columns=None, aggregated=AggregatedPage(groups.told(pacer.pause), size))
+
+
+def _with_few_states(request: ScanRequest, aggregation: Aggregation) -> ScanRequest:
+    """A smaller page, if many groups of many aggregates may come of it."""
+    most = max(1, _MOST_STATES // max(1, len(aggregation.aggregates)))
+    if aggregation.by_column:
+        return replace(request, max_bytes=min(request.max_bytes, most * _CELL_BYTES))
+    if aggregation.row_bytes or aggregation.row_delimiter:
+        return replace(request, max_rows=min(request.max_rows, most))
+    return request
 
 
 def _named(spec: ReadSpec) -> tuple[tuple[bytes, bytes], ...]:
