@@ -53,6 +53,14 @@ class _Hot(NamedTuple):
     since: float
 
 
+class _Wanted(NamedTuple):
+    """A split that is to be made of this tablet, at this time at the latest: what was measured is old then."""
+
+    tablet: Tablet
+    split: Split
+    until: float
+
+
 @final
 class HotTablets:
     """Of one server. `note` tells the tablet's history why it is not split (tablet_event.NOT_SPLIT)."""
@@ -79,23 +87,30 @@ class HotTablets:
         hot = "Tablets whose requests take more of the processor than maintenance.hot_split_share."
         registry.gauge("hbtable_hot_tablets", hot, lambda: float(len(self._hot)))
         self._rest_until: dict[int, float] = {}
-        self._wanted: dict[int, Split] = {}
-        """Splits that were not made yet."""
+        self._wanted: dict[int, _Wanted] = {}
+        """Splits that were not made yet: a switch may keep them away, or there is no room."""
 
     @switches
     def decisions(self) -> list[Split]:
-        """Splits that are to be made, until a tablet is gone. *Switches* among many tablets."""
+        """Splits that are to be made, as long as they still may. *Switches* among many tablets."""
         options, now = self._options, self._runtime.clock_seconds()
         seconds = now - self._looked_at
         if options.hot_split_share and seconds >= options.hot_split_seconds / _LOOKS:
             self._look(now, seconds)
-        self._wanted = {tablet_id: one for tablet_id, one in self._wanted.items() if tablet_id in self._tablets}
-        return list(self._wanted.values())
+        self._wanted = {tablet_id: one for tablet_id, one in self._wanted.items() if self._is_wanted(tablet_id, one)}
+        return [one.split for one in self._wanted.values()]
+
+    def _is_wanted(self, tablet_id: int, one: _Wanted) -> bool:
+        tablet = one.tablet
+        is_served = self._tablets.get(tablet_id) is tablet
+        return is_served and self._runtime.clock_seconds() < one.until and _may_be_cut(tablet)
 
     def tried(self, tablet_id: int, was_split: bool) -> None:
         """A split that was decided on was made, or turned out to be impossible."""
         self._splits.value += was_split
         self._wanted.pop(tablet_id, None)
+        if not was_split:
+            self._rest_until[tablet_id] = self._runtime.clock_seconds() + _REST_SECONDS
 
     @switches
     def _look(self, now: float, seconds: float) -> None:
@@ -135,7 +150,8 @@ class HotTablets:
         rows = self._cool(record.tablet_id)
         row = halving_row(rows, record.range)
         if row is not None:
-            self._wanted[record.tablet_id] = Split(record.tablet_id, why, row)
+            split = Split(record.tablet_id, why, row)
+            self._wanted[record.tablet_id] = _Wanted(tablet, split, now + self._options.hot_split_seconds)
             return
         self._rest_until[record.tablet_id] = now + _REST_SECONDS
         why = f"{why}; no row halves them: most are about one row, or they move on through the rows"
@@ -153,7 +169,11 @@ class HotTablets:
         if self._wall_millis() - record.created_millis < _YOUNG_MILLIS:
             return False
         self._rest_until = {one: until for one, until in self._rest_until.items() if until > now}
-        return record.tablet_id not in self._rest_until and not tablet.damaged and _splits(tablet.schema)
+        return record.tablet_id not in self._rest_until and _may_be_cut(tablet)
+
+
+def _may_be_cut(tablet: Tablet) -> bool:
+    return not tablet.damaged and _splits(tablet.schema)
 
 
 def _splits(schema: TableSchema) -> bool:

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, SwitchedOff
 from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.metadata.tablet_history import TabletHistory
 from hbtable.model.read import EVERYTHING
 from hbtable.model.tablet_event import NOT_SPLIT, SPLIT
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
+from hbtable.tabletserver.split import Splitter
 from tests.harness.many_servers import Cluster
 from tests.harness.tiers import quick_first
 
@@ -165,6 +166,32 @@ def test_below_the_bounds_nothing_is_split(machine, options, attributes):
 
     schema = machine.schema()
     loaded.run(body, replace(schema, attributes=attributes))
+
+
+def test_a_split_that_could_not_be_made_in_time_is_not_made_without_the_load(machine, monkeypatch):
+    """It was: days later, when splits were switched on again, at the rows of a load that nobody remembered."""
+    loaded = Loaded(machine, 5)
+    split, refused, switch = Splitter.split, [], ["off"]
+
+    def toggled(*arguments):
+        if switch:
+            refused.append(arguments)
+            raise SwitchedOff("splits are switched off")
+        return split(*arguments)
+
+    monkeypatch.setattr(Splitter, "split", toggled)
+
+    def body():
+        loaded.load(40, loaded.anywhere)
+        assert refused
+        loaded.cluster.runtime.sleep(HOT.hot_split_seconds + 10)
+        switch.clear()
+        loaded.cluster.runtime.sleep(60)
+        assert len(loaded.tablets()) == 1
+        loaded.load(40, loaded.anywhere)
+        assert len(loaded.tablets()) == 2
+
+    loaded.run(body)
 
 
 def test_the_normalizer_does_not_undo_it_while_the_load_lasts(machine):
