@@ -8,6 +8,7 @@ import pytest
 
 from hbtable.errors import NotSupported, class_names
 from hbtable.shell.catalogue import ENTRIES
+from hbtable.shell.commands.rows import count
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ServerError, ShellError
 from hbtable.shell.help_texts import of_command
@@ -219,6 +220,7 @@ def test_the_server_counts_as_a_scan_does(run: Run, monkeypatch: pytest.MonkeyPa
                 run(f"put '{table}', 'r{number:02}', 'f:a', '{number % 4}'")
                 run(f"put '{table}', 'r{number:02}', 'f:{'b' if number % 3 else 'c'}', '1'")
         asked.clear()
+        monkeypatch.setattr(count, "_LEAST_INTERVAL", 1)
         monkeypatch.setattr(ShellConnection, "admin", noted)
         counted = run(f"count '{table}'{options}")
         monkeypatch.setattr(ShellConnection, "admin", older)
@@ -227,6 +229,24 @@ def test_the_server_counts_as_a_scan_does(run: Run, monkeypatch: pytest.MonkeyPa
         assert ("adminScan" in asked) == ("LIMIT" in options or "REVERSED" in options)
         if not options:
             assert counted[0] == "13 row(s)"
+
+
+def test_a_small_interval_makes_no_call_for_each_of_its_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """INTERVAL => 10, as the help has it, asked a hundred times where a scan asks once."""
+    asked: list[str] = []
+    admin = ShellConnection.admin
+
+    def noted(server: ShellConnection, method: str, *arguments: object) -> object:
+        asked.append(method)
+        return admin(server, method, *arguments)
+
+    run("create 'small', 'f'")
+    for number in range(5):
+        run(f"put 'small', 'r{number}', 'f:a', '1'")
+    monkeypatch.setattr(ShellConnection, "admin", noted)
+    counted = run("count 'small', INTERVAL => 1")
+    assert [line for line in counted if "Current count" in line][-1] == "Current count: 5, row: r4"
+    assert (asked.count("adminScan"), asked.count("adminAggregate")) == (1, 0)
 
 
 def test_delete_by_prefix(run: Run) -> None:

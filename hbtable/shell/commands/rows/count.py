@@ -17,6 +17,8 @@ from hbtable.shell.scanning import PagedScan
 
 _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 _INTERVAL: Final = 1000
+_LEAST_INTERVAL: Final = 1000
+"""Of a count by the server, whose page ends at each: with smaller ones pages of a scan are fewer calls."""
 
 
 def count(context: Context, arguments: list[Value]) -> Value:
@@ -45,12 +47,15 @@ def count(context: Context, arguments: list[Value]) -> Value:
 def _counted(context: Context, table: bytes, options: ScanOptions, interval: int) -> Iterator[tuple[int, bytes]]:
     """The number of rows so far, and the last of them: at each multiple of the interval, and at the end."""
     found = PagedScan(context, table, options)
-    if not (options.batch or options.reversed or options.read.raw or options.limit > 0):
+    by_rows = options.batch or options.reversed or options.read.raw or options.limit > 0
+    if not by_rows and interval >= _LEAST_INTERVAL:
+        rows = 0
         try:
-            yield from _counted_by_server(context, table, options, found.bounds(), interval)
+            for rows, row in _counted_by_server(context, table, options, found.bounds(), interval):
+                yield rows, row
             return
         except ServerError as error:
-            if NotSupported.__name__ not in error.classes:  # of an older server; it has not counted any
+            if rows or NotSupported.__name__ not in error.classes:  # of an older server
                 raise
     for row, _ in found:
         yield found.rows, row
