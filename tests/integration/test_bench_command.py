@@ -6,16 +6,19 @@ import subprocess
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
 
 from hbtable.launch.cli.command import main
+from hbtable.model.schema import TableSchema
+from hbtable.shell.bench import measuring
 from hbtable.shell.bench.clients import BenchClients
 from hbtable.shell.bench.workloads import (
     MEMORY_READS,
@@ -28,7 +31,10 @@ from hbtable.shell.bench.workloads import (
     SEQUENTIAL_WRITES,
     BenchPlan,
 )
-from hbtable.shell.errors import ShellError
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.hbtable_peer import HbtablePeer
+from hbtable.shell.copying.thrift1_peer import Thrift1Peer
+from hbtable.shell.errors import BrokenOff, ShellError
 from tests.harness.commands import environment
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -136,6 +142,45 @@ def test_a_table_of_its_name_is_left_alone(server: ServerProcess) -> None:
         assert connection.table("mine_mem").row(b"r") == {b"f:a": b"1"}
         assert b"mine" not in connection.tables()
         connection.delete_table("mine_mem", disable=True)
+
+
+@pytest.mark.parametrize("peer", [HbtablePeer, Thrift1Peer])
+def test_a_table_that_somebody_makes_meanwhile_is_left_alone(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, peer: "type[HbtablePeer | Thrift1Peer]"
+) -> None:
+    """As two benchmarks do that are started together."""
+    create: Any = peer.create
+
+    def late(self: Any, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
+        if schema.name == b"late_mem":
+            with closing(server.connect()) as connection:
+                connection.create_table("late_mem", {"f": {}})
+                connection.table("late_mem").put(b"r", {b"f:a": b"1"})
+        create(self, schema, split_rows)
+
+    monkeypatch.setattr(peer, "create", late)
+    monkeypatch.setattr(measuring, "connect_peer", lambda given, _seconds: peer(ShellConnection(given.address)))
+    done = invoked(server, "--table=late", "--rows=20")
+    assert (done.exit_code, "the table late_mem is there already" in done.stderr) == (1, True), done.output
+    with closing(server.connect()) as connection:
+        assert connection.table("late_mem").row(b"r") == {b"f:a": b"1"}
+        assert b"late" not in connection.tables()
+        connection.delete_table("late_mem", disable=True)
+
+
+def test_a_table_whose_creation_was_not_answered_is_dropped(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = HbtablePeer.create
+
+    def unanswered(self: HbtablePeer, schema: TableSchema, split_rows: Sequence[bytes]) -> None:
+        create(self, schema, split_rows)
+        raise BrokenOff("no answer")
+
+    monkeypatch.setattr(HbtablePeer, "create", unanswered)
+    done = invoked(server, "--rows=20")
+    assert (done.exit_code, "no answer" in done.stderr) == (3, True), done.output
+    assert not set(tables(server)) & set(TABLES)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from hbtable.hbase.errors import NAME_IN_USE
 from hbtable.model.names import shown
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.runtime.repeated import repeated
@@ -24,7 +25,7 @@ from hbtable.shell.bench.workloads import (
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.peers import CopyPeer, PeerAddress, connect_peer
-from hbtable.shell.errors import ArgumentError, ShellError
+from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 
 ORDER: Final = (SEQUENTIAL_WRITES, RANDOM_WRITES, SEQUENTIAL_READS, RANDOM_READS, SCANS, MEMORY_READS)
 """Reads come behind the writes of what they read."""
@@ -102,26 +103,42 @@ def _prepared(
 
 @contextmanager
 def _tables(server: ShellConnection, peer: CopyPeer, plan: BenchPlan, servers: int) -> Iterator[None]:
-    """Made for this, and dropped in the end. By Thrift1 alone a table has one tablet."""
-    there = {plan.table, plan.memory_table} & set(peer.tables())
-    for name in sorted(there):
-        raise ArgumentError(
-            f"the table {shown(name)} is there already, and the benchmark drops its tables when it ends: give another "
-            "name with --table, or drop this one"
-        )
+    """Made for this, and dropped in the end, also where it is not known whether they were made. By Thrift1 alone a
+    table has one tablet."""
+    for name in sorted({plan.table, plan.memory_table} & set(peer.tables())):
+        raise _there_already(name)
     made = []
     try:
         for name, rows in ((plan.table, plan.rows), (plan.memory_table, plan.memory_rows)):
             family = FamilySchema(b"f", max_versions=1, in_memory=name == plan.memory_table)
             tablets = _TABLETS_A_SERVER * servers if servers > 1 else 1
+            splits = [key(rows * one // tablets) for one in range(1, tablets)]
             made.append(name)
-            peer.create(TableSchema(name, {b"f": family}), [key(rows * one // tablets) for one in range(1, tablets)])
+            try:
+                peer.create(TableSchema(name, {b"f": family}), splits)
+            except ServerError as error:
+                if not _says_exists(error):
+                    raise
+                made.remove(name)  # somebody made it since the look, as a benchmark beside this one does
+                raise _there_already(name) from None
         yield
     finally:
         for name in made:
             if name in peer.tables():
                 server.hbase("disableTable", name)
                 server.hbase("deleteTable", name)
+
+
+def _there_already(name: bytes) -> ArgumentError:
+    return ArgumentError(
+        f"the table {shown(name)} is there already, and the benchmark drops its tables when it ends: give another "
+        "name with --table, or drop this one"
+    )
+
+
+def _says_exists(error: ServerError) -> bool:
+    """Thrift1's AlreadyExists has no class, but always this text."""
+    return error.java_class.endswith("TableExistsException") or str(error) == NAME_IN_USE
 
 
 def _running_servers(server: ShellConnection, peer: CopyPeer) -> int:
