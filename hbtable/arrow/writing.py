@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from hbtable.arrow.converting import converter, is_bytes, is_list, is_text
 from hbtable.arrow.decoding import CODES
 from hbtable.client.columns import Key, full
 from hbtable.client.given import bytes_of, members
@@ -165,15 +166,11 @@ def _first_unreadable(encode: Encode, values: pa.Array) -> int:
 
 
 def _converted(name: str, type: pa.DataType, wanted: pa.DataType | None) -> Encode:
-    """Makes values of another type of them first, where nothing is lost by it. Of times, which are counted from 1970 in
-    UTC whether they have a zone or none, only the unit is another one."""
+    """Makes values of another type of them first, where nothing is lost by it."""
     if wanted is None or wanted == type:
         return _encoder(name, type)
-    encode = _encoder(name, wanted)
-    if kinds.is_timestamp(type) and kinds.is_timestamp(wanted):
-        plain, unit = pa.timestamp(type.unit), pa.timestamp(wanted.unit)
-        return lambda values: encode(values.view(plain).cast(unit))
-    return lambda values: encode(values.cast(wanted))
+    encode, convert = _encoder(name, wanted), converter(name, type, wanted)
+    return lambda values: encode(convert(values))
 
 
 def _encoder(name: str, type: pa.DataType) -> Encode:
@@ -188,15 +185,9 @@ def _encoder(name: str, type: pa.DataType) -> Encode:
         return lambda values: _numbers(values.view(whole))
     if kinds.is_boolean(type):
         return lambda values: [None if one is None else b"\xff" if one else b"\0" for one in values.to_pylist()]
-    if _is_text(type):
+    if is_text(type):
         return lambda values: [None if one is None else one.encode() for one in values.to_pylist()]
-    if (
-        kinds.is_binary(type)
-        or kinds.is_large_binary(type)
-        or kinds.is_binary_view(type)
-        or kinds.is_fixed_size_binary(type)
-        or kinds.is_null(type)
-    ):
+    if is_bytes(type) or kinds.is_null(type):
         return lambda values: values.to_pylist()
     if kinds.is_list(type) or kinds.is_large_list(type) or kinds.is_struct(type) or kinds.is_map(type):
         if (key := _other_key(type)) is not None:
@@ -210,13 +201,9 @@ def _encoder(name: str, type: pa.DataType) -> Encode:
 def _other_key(type: pa.DataType) -> pa.DataType | None:
     """The type of keys of a map in this type that are no text."""
     if kinds.is_map(type):
-        return _other_key(type.item_type) if _is_text(type.key_type) else type.key_type
-    inner = [field.type for field in type] if kinds.is_struct(type) else [type.value_type] if _is_list(type) else []
+        return _other_key(type.item_type) if is_text(type.key_type) else type.key_type
+    inner = [field.type for field in type] if kinds.is_struct(type) else [type.value_type] if is_list(type) else []
     return next((key for one in inner if (key := _other_key(one)) is not None), None)
-
-
-def _is_text(type: pa.DataType) -> bool:
-    return bool(kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type))
 
 
 _BYTE: Final = 8
@@ -260,11 +247,6 @@ def _plain(value: Any, type: pa.DataType) -> Any:
         return found
     if kinds.is_struct(type):
         return {field.name: _plain(value[field.name], field.type) for field in type}
-    if _is_list(type):
+    if is_list(type):
         return [_plain(one, type.value_type) for one in value]
     return value
-
-
-def _is_list(type: pa.DataType) -> bool:
-    """Lists of whatever kind and size."""
-    return kinds.is_nested(type) and hasattr(type, "value_type")

@@ -195,8 +195,9 @@ class Table(Rows):
         row has in that column stays.
 
         `types`, by column as those of to_arrow(), say what the values are to be read as: WrongValue where a value is
-        none of these. Without it they are what their fields are, and a time is a number of the unit of its field, which
-        is not stored.
+        none of these: a float of 2**53 or more is no whole number, nor is a time of day a date. Floats are rounded to
+        shorter ones. WrongType where the types do not fit, as for a time that is to be a number of no unit. Without it
+        they are what their fields are, and a time is a number of the unit of its field, which is not stored.
 
         Rows are written a thousand at a time, each by itself atomic; an error has a note that says how many rows were
         written before. With a `timestamp` a second call leaves the same cells.

@@ -158,6 +158,17 @@ def test_times_and_whole_numbers_are_what_types_say(table: hbtable.Table, world:
     assert read["f:at"].replace(tzinfo=UTC) == at
 
 
+def test_numbers_of_pandas_that_were_rounded_are_refused(table: hbtable.Table, world: World) -> None:
+    """A missing value makes floats of ids, and most large ones other ids."""
+    frame = pd.DataFrame({"f:id": [1, None, 1234567890123456789]}, index=["a", "b", "c"])
+    with pytest.raises(hbtable.WrongValue, match=r"row b'c' .*'f:id'.* is double of 9007199254740992 or more"):
+        table.put_frame(frame, types={"f:id": pa.int64()})
+    assert world.rows() == {}
+    exact = frame.assign(**{"f:id": pd.array([1, None, 1234567890123456789], "Int64")})
+    assert table.put_frame(exact, types={"f:id": pa.int64()}) == 2
+    assert world.rows()[b"c"] == {b"f:id": (1234567890123456789).to_bytes(8, "big")}
+
+
 class Raises:
     """A stream that breaks off."""
 
@@ -224,6 +235,21 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
         {"id": ["a", "b"], "f:x": pa.array([1000, 1500], pa.timestamp("us"))},
         {"types": {"f:x": pa.timestamp("ms")}},
         "row b'b' has a value in field 'f:x' .*would lose data",
+    ),
+    (
+        {"id": ["a", "b"], "f:x": pa.array([0, 55_800], pa.timestamp("s", "Europe/Paris"))},
+        {"types": {"f:x": pa.date32()}},
+        "row b'b' has a value in field 'f:x' .*15:30:00 is timestamp.s., and would become 1970-01-01 as date32",
+    ),
+    (
+        {"id": ["a"], "f:x": pa.array([1], pa.timestamp("us"))},
+        {"types": {"f:x": pa.int64()}},
+        "field 'f:x' is timestamp.us., and int64 does not say .*: give pyarrow.timestamp",
+    ),
+    (
+        {"id": ["a"], "f:x": [{"a": 1, "b": 2}]},
+        {"types": {"f:x": pa.struct({"a": pa.int64()})}},
+        "field 'f:x' is struct.* does not have each 'b'",
     ),
     ({"id": ["a"], "f:x": [1]}, {"types": {"f:y": pa.int64()}}, "'types' has column b'f:y', of which the batches"),
     ({"id": ["a"], "f:x": [1]}, {"types": {"f:x": int}}, "the type of column 'f:x' is <class 'int'>"),
