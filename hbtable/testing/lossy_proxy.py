@@ -6,7 +6,12 @@ from contextlib import suppress
 from typing import Final, Literal, final
 
 Lost = Literal["lost request", "lost answer"]
+_Pair = tuple[socket.socket, socket.socket]
+"""A client's connection, and the one to the server that is made for it."""
+_KINDS: Final[tuple[Lost, Lost]] = ("lost request", "lost answer")
+"""The losses of what comes from the first of a pair, and from the second."""
 _CHUNK_BYTES: Final = 65536
+_AGAIN_SECONDS: Final = 0.05
 
 
 @final
@@ -18,7 +23,9 @@ class LossyProxy:
         self._target = target
         self._lock = threading.Lock()
         self._to_lose: Lost | None = None
-        self._sockets: set[socket.socket] = set()
+        self._closed = threading.Event()
+        self._pairs: dict[_Pair, int] = {}
+        """The connections, with how many of the two directions go on. Without any it is closed, and not here."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.lost = {"lost request": 0, "lost answer": 0}
@@ -34,35 +41,52 @@ class LossyProxy:
     def close(self) -> None:
         """Ends all connections."""
         with self._lock:
-            sockets, self._sockets = self._sockets, set()
-        for one in (self._listener, *sockets):
-            _end(one)
-            one.close()
+            self._closed.set()
+            for one in (self._listener, *(one for pair in self._pairs for one in pair)):
+                _end(one)
+        self._listener.close()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # the listener is closed
-            while True:
+        while not self._closed.is_set():
+            try:
                 near, _ = self._listener.accept()
-                try:
-                    far = socket.create_connection(("127.0.0.1", self._target))
-                except OSError:  # no server for a moment
-                    near.close()
-                    continue
-                for one in (near, far):
-                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                with self._lock:
-                    self._sockets |= {near, far}
-                for ways in ((near, far, "lost request"), (far, near, "lost answer")):
-                    threading.Thread(target=self._pass_on, args=ways, daemon=True).start()
+            except OSError:  # closed, or the machine has no socket to give for a moment
+                self._closed.wait(_AGAIN_SECONDS)
+                continue
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:  # no server for a moment
+                near.close()
+                continue
+            self._connect((near, far))
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, kind: Lost) -> None:
+    def _connect(self, pair: _Pair) -> None:
+        for one in pair:
+            with suppress(OSError):  # it has ended, as _pass_on sees
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self._pairs[pair] = 2
+            if self._closed.is_set():
+                for one in pair:
+                    _end(one)
+        for source, kind in zip(pair, _KINDS, strict=True):
+            threading.Thread(target=self._pass_on, args=(pair, source, kind), daemon=True).start()
+
+    def _pass_on(self, pair: _Pair, source: socket.socket, kind: Lost) -> None:
+        target = pair[1] if source is pair[0] else pair[0]
         with suppress(OSError):
             while data := source.recv(_CHUNK_BYTES):
                 if self._loses(kind):
                     break
                 target.sendall(data)
-        for one in (source, target):
-            _end(one)
+        with self._lock:
+            for one in pair:
+                _end(one)
+            self._pairs[pair] -= 1
+            if not self._pairs[pair]:
+                del self._pairs[pair]
+                for one in pair:
+                    one.close()
 
     def _loses(self, kind: Lost) -> bool:
         with self._lock:
