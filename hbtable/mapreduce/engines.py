@@ -1,7 +1,6 @@
 """Runs the tasks of a job: on processes of this machine, or on Dask. The tasks are the same. What lies between map and
 reduce is in files of the job's folder, or moved by Dask where there is no folder that lasts."""
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -9,7 +8,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -18,7 +16,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.mapreduce.job import MapReduceJob, Pair
 from hbtable.mapreduce.tasks import TaskYield, map_task, part_name, reduce_task, total
 from hbtable.mapreduce.work_folder import JOB_FILE, WorkFolder
-from hbtable.runtime.threads.native_threads import NativeThread
+from hbtable.runtime.processes.parent_death import end_with
 
 Progress = Callable[[str, int, int], object]
 """Is told "map" or "reduce", how many tasks of these are done, and how many there are."""
@@ -140,19 +138,7 @@ class _Processes:
                 self._pool = None
 
     def _made(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._workers, self._context, _end_with, (self._held,))
-
-
-def _end_with(held: Connection) -> None:
-    """Ends this process when the other one holds its end of the pipe no longer."""
-
-    def wait() -> None:
-        try:
-            held.recv_bytes()
-        finally:
-            os._exit(1)
-
-    NativeThread(wait, "end of the job").start()
+        return ProcessPoolExecutor(self._workers, self._context, end_with, (self._held,))
 
 
 # ---------------------------------------------------------------------------------------------- Dask

@@ -24,6 +24,7 @@ THREADS = {
     "runtime/threads/workers.py": "raises what a job died of in the task that asked for it",
     "runtime/threads/portal.py": "raises what a call died of in the thread that made it",
     "runtime/processes/conversation.py": "ends a worker process, which its pool replaces",
+    "runtime/processes/parent_death.py": "ends the process, whose parent is told, or ended",
     "lockservice/zookeeper/keeper.py": "counts it and goes on; the lease ends if it comes again and again",
     "lockservice/zookeeper/watches.py": "counts it and goes on",
     "lockservice/zookeeper/connection.py": "ends the client of a session that is over",
@@ -33,7 +34,6 @@ THREADS = {
     "shell/shadow/proxy.py": "ends the connection of one client",
     "shell/shadow/repeating.py": "tells it, leaves the call out and goes on",
     "launch/roles/watchdog.py": "ends the process",
-    "mapreduce/engines.py": "ends the process, of one task at a time, which may be done again",
 }
 """Files that begin threads, and what becomes of a bug in one."""
 

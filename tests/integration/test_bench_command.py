@@ -37,7 +37,7 @@ from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.errors import BrokenOff, ShellError
 from tests.harness.commands import environment
 from tests.harness.server import ServerProcess
-from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 TABLES = [b"hbtable_bench", b"hbtable_bench_mem"]
 
@@ -209,13 +209,29 @@ def test_too_few_rows_for_so_many_clients(server: ServerProcess) -> None:
 def test_ctrl_c_drops_its_tables(server: ServerProcess) -> None:
     command = [sys.executable, "-m", "hbtable", "bench", f"--url=127.0.0.1:{server.port}", "--rows=1000000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(None)) as process:
-        eventually(lambda: written(server), SOON_SECONDS, "the first row")
+        eventually(lambda: written(server, TABLES[0]), SOON_SECONDS, "the first row")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=SOON_SECONDS)
     assert (process.returncode, errors) == (130, "broken off; the tables of the benchmark are dropped\n")
     assert not set(tables(server)) & set(TABLES)
 
 
-def written(server: ServerProcess) -> bool:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_its_clients_end_with_it(server: ServerProcess, number: signal.Signals) -> None:
+    words = [f"--url=127.0.0.1:{server.port}", "--rows=1000000", "--clients=2", "--table=killed"]
+    command = [sys.executable, "-m", "hbtable", "bench", *words]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment(None)) as process:
+        eventually(lambda: written(server, b"killed"), SOON_SECONDS, "the first row")
+        tasks = Path(f"/proc/{process.pid}/task").iterdir()
+        clients = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+        process.send_signal(number)
+    assert len(clients) >= 2
+    eventually(lambda: not any(map(runs, clients)), SOON_SECONDS, "the clients to end")
     with closing(server.connect()) as connection:
-        return TABLES[0] in connection.tables() and next(connection.table(TABLES[0]).scan(limit=1), None) is not None
+        for name in ("killed", "killed_mem"):
+            connection.delete_table(name, disable=True)
+
+
+def written(server: ServerProcess, name: bytes) -> bool:
+    with closing(server.connect()) as connection:
+        return name in connection.tables() and next(connection.table(name).scan(limit=1), None) is not None

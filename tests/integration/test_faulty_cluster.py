@@ -1,11 +1,14 @@
 """hbtable.testing.FaultyCluster: each fault does what it says, and what a program wrote under all of them is there."""
 
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import happybase
 import pytest
@@ -13,7 +16,8 @@ import pytest
 import hbtable
 from hbtable.testing import FaultyCluster
 from hbtable.testing.server_pids import server_pids_of
-from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.commands import environment
+from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +120,31 @@ def test_it_ends_with_its_processes_and_its_folder(tmp_path: Path, monkeypatch: 
         assert [path.name.startswith("hbtable-own-") for path in tmp_path.iterdir()] == [True]
     eventually(lambda: not any(state(pid) for pid in pids), SOON_SECONDS, "the processes to end")
     assert list(tmp_path.iterdir()) == []
+
+
+STARTS: Final = """
+import sys
+from hbtable.testing import FaultyCluster
+from hbtable.testing.server_pids import server_pids_of
+with FaultyCluster(servers=1) as cluster:
+    print(cluster._launcher, *server_pids_of(cluster._launcher), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_it_ends_with_the_program_and_is_not_configured_by_files(tmp_path: Path, number: signal.Signals) -> None:
+    Path(tmp_path, "hbtable.toml").write_text('[server]\nhost = "localhost"\nno_such_key = 1\n')
+    variables = {"HBTABLE_CONFIG": "hbtable.toml", "HBTABLE_SERVER__HOST": "192.0.2.1", "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+        env=environment(variables),
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        process.send_signal(number)
+    assert len(pids) == 2
+    eventually(lambda: not any(map(runs, pids)), SOON_SECONDS, "the launcher and its server to end")
 
 
 def test_what_is_wrong_is_said(cluster: FaultyCluster) -> None:

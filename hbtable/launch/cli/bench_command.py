@@ -63,7 +63,7 @@ def bench(
     As in the paper's section 7 the rows are cut into ten pieces for each client, and a client that has finished one is
     given the next. Every value that is read is looked at. The rates stand beside the paper's.
 
-    A server of --servers keeps its data in a temporary folder; HBTABLE_ variables configure it."""
+    A server of --servers keeps its data in a temporary folder; HBTABLE_ variables configure it, and no file does."""
     from time import perf_counter
 
     from hbtable.shell.bench import report

@@ -1,4 +1,5 @@
-"""`hbtable start --servers N` as a child process over a temporary folder: to measure it or test programs."""
+"""`hbtable start --servers N` as a child process over a temporary folder: to measure it or test programs. The machine's
+configuration files are not for it, and it ends with its parent."""
 
 import re
 import subprocess
@@ -23,16 +24,21 @@ class StartedServer(NamedTuple):
 
 @contextmanager
 def started_server(count: int, defines: Sequence[str] = ()) -> Iterator[StartedServer]:
-    """So many server processes behind a free port, until the with block ends. `defines`: SECTION.KEY=VALUE.
-    Unavailable: it did not start."""
+    """So many server processes behind a free port, until the with block or this process ends. `defines`:
+    SECTION.KEY=VALUE. Variables configure it, too. Unavailable: it did not start."""
     with tempfile.TemporaryDirectory(prefix="hbtable-own-") as folder, Path(folder, "errors").open("w+") as errors:
-        command = [sys.executable, "-m", "hbtable", "start", "--data", str(Path(folder, "data")), "--port", "0"]
+        configuration = Path(folder, "hbtable.toml")
+        configuration.touch()
+        command = [sys.executable, "-m", "hbtable.launch.servers.held_launcher", "start"]
+        command += ["--config", str(configuration), "--data", str(Path(folder, "data"))]
+        command += ["--host", "127.0.0.1", "--port", "0"]
         command += ["--servers", str(count), *(word for define in defines for word in ("-D", define))]
         process = subprocess.Popen(  # noqa: S603 -- this very program
-            command, stdout=subprocess.PIPE, stderr=errors, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         )
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            assert process.stdout is not None
             found = next((port for line in process.stdout if (port := re.search(r"127\.0\.0\.1:(\d+)", line))), None)
             if found is None:
                 errors.seek(0)
@@ -45,5 +51,5 @@ def started_server(count: int, defines: Sequence[str] = ()) -> Iterator[StartedS
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            process.stdin.close()
+            process.stdout.close()

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier, Event
 from signal import SIG_IGN, SIGINT, signal
 from threading import BrokenBarrierError
 from types import TracebackType
 from typing import Final, final
 
+from hbtable.runtime.processes.parent_death import end_with
 from hbtable.shell.bench.workloads import BenchClient, BenchPlan
 from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
 
@@ -23,7 +25,7 @@ _own: "list[tuple[BenchClient, Barrier]]" = []
 
 @final
 class BenchClients:
-    """Client processes that are connected. Leaving it ends them."""
+    """Client processes that are connected. Leaving it ends them, and so does the end of this process."""
 
     def __init__(self, plan: BenchPlan, clients: int, seconds: Callable[[], float]) -> None:
         """Starts the processes; returns when all are connected. ShellError. `seconds`: a clock that never goes back."""
@@ -32,7 +34,9 @@ class BenchClients:
         self._seconds = seconds
         context = get_context("spawn")
         self._ended = context.Event()
-        self._pool = ProcessPoolExecutor(clients, context, _begin, (plan, context.Barrier(clients), self._ended))
+        self._held, self._holds = context.Pipe(duplex=False)
+        barrier = context.Barrier(clients)
+        self._pool = ProcessPoolExecutor(clients, context, _begin, (plan, barrier, self._ended, self._held))
         try:
             self._results([self._pool.submit(_meet) for _ in range(clients)])
         except BaseException:
@@ -69,12 +73,15 @@ class BenchClients:
     def _end(self) -> None:
         self._ended.set()
         self._pool.shutdown(cancel_futures=True)
+        self._holds.close()
+        self._held.close()
 
 
 # ------------------------------------------------------------------------------------------ in the client's process
 
 
-def _begin(plan: BenchPlan, barrier: Barrier, ended: Event) -> None:
+def _begin(plan: BenchPlan, barrier: Barrier, ended: Event, held: Connection) -> None:
+    end_with(held)
     signal(SIGINT, SIG_IGN)  # Ctrl-C is the command's, which ends its clients
     _own.append((BenchClient(plan, ended.is_set), barrier))
 
