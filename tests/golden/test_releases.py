@@ -48,6 +48,8 @@ MAY_BE_PASSED_OVER = {
         for name in ("increment", "append", "check_and_mutate")
         for caller in ("", "_for_user")
     },
+    "ScanRequest.aggregation": "the older role sends the rows, and who asked does the aggregate",
+    "ScanPage.groups": "the older role did not ask for one",
     "ReadSpec.maxBytes": "the older role has a bound of its own",
     "ScanPosition.column": "cellsDone says the same; the column is quicker",
     "ScanPosition.timestamp": "as its column",

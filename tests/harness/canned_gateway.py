@@ -47,6 +47,12 @@ class _Task:
     def kill(self) -> None: ...
 
 
+class _Event:
+    """Nobody waits, where there is one task."""
+
+    def set(self) -> None: ...
+
+
 class CannedRuntime:
     """One task at a time: pausing does nothing, and what is spawned never runs."""
 
@@ -65,6 +71,9 @@ class CannedRuntime:
 
     def lock(self) -> _Lock:
         return _Lock()
+
+    def event(self) -> _Event:
+        return _Event()
 
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> _Task:
         return _Task()

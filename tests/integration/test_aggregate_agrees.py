@@ -46,7 +46,7 @@ FILTERS = [
     "PageFilter(2)",
     "QualifierFilter(=, 'binary:n')",
     "ValueFilter(>, 'binary:1')",
-    "PrefixFilter('a') OR WhileMatchFilter(RowFilter(<, 'binary:b'))",
+    "PrefixFilter('a') OR WHILE RowFilter(<, 'binary:b')",
 ]
 ASKED: dict[str, Any] = {
     "rows": "rows",

@@ -86,6 +86,8 @@ def build(method: str, struct: Any) -> Any:
             setattr(made, name, value)
     if struct.__name__ == "AdminFamily":
         made.name = b"f"
+    if struct.__name__ == "AdminAggregate":
+        made.kind, made.readAs = "max", "int8"
     return made
 
 

@@ -177,7 +177,7 @@ def merges_of(view):
         lambda: NOBODY,
         lambda name: nullcontext(),
         lambda table_id: view.tablet_rows(),
-        lambda record: True,
+        lambda record: "",
         lambda: next(view.metadata.ids),
         lambda: view.metadata.now,
         lambda: None,
