@@ -59,6 +59,10 @@ def checked(runtime: Runtime, fs: FileSystem, session: Session, transport: Trans
             if serving:
                 raise
             continue  # a role that began meanwhile took it away
+        except Unavailable:
+            if serving or not ServerFile.living(session):
+                raise
+            continue  # nobody has fenced the log of a server that began meanwhile
         if not found[0].findings or serving == bool(ServerFile.living(session)):
             return found
     return _serving(runtime, fs, session, transport)
