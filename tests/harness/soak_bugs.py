@@ -33,8 +33,8 @@ class SoakBug(NamedTuple):
     patches: tuple[tuple[Any, str, Any], ...]
 
 
-def _never_expiring(pairs: Any, rules: Any, _now_millis: int, drop_markers: bool, tally: Any) -> Any:
-    return _compacted(pairs, rules, 0, drop_markers, tally)
+def _never_expiring(pairs: Any, rules: Any, _now_millis: int, *others: Any) -> Any:
+    return _compacted(pairs, rules, 0, *others)
 
 
 def _nothing(*_arguments: object) -> tuple[()]:
