@@ -49,6 +49,10 @@ ANSWER_BYTES: Final = 64 << 20
 AGGREGATED_ROWS: Final = 10_000
 """The rows of a page whose aggregate is asked for. The bytes of a page end it before, where they are large."""
 
+COLUMNS_BY_COLUMN: Final = 256
+"""The most of ScanRequest.by_column that are worth it: blocks are cut so that they have a place for each of these
+columns in each of their rows."""
+
 _CELL_BYTES: Final = 40
 """Counted for what a cell has beside its column and value: more than any protocol here puts around them."""
 

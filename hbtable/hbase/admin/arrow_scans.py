@@ -17,7 +17,7 @@ from hbtable.hbase.admin.structs import AdminArrowColumn, AdminArrowPage, AdminS
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import Row
-from hbtable.model.read import Columns, ScanRequest
+from hbtable.model.read import COLUMNS_BY_COLUMN, Columns, ScanRequest
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.request_budget import hold
 from hbtable.runtime.slices import with_pauses
@@ -28,8 +28,6 @@ _OF_CELL_BYTES: Final = 24
 _MOST_COLUMNS: Final = 4096
 _MOST_VALUES: Final = 1_000_000
 """Of a page: a null takes memory, too, and no cell stands for it."""
-_COLUMNS_BY_COLUMN: Final = 256
-"""Of more, blocks are not cut by column: each of them would have a place for each column in each of its rows."""
 
 
 @final
@@ -128,7 +126,7 @@ def _by_column(request: ScanRequest, columns: Sequence[AdminArrowColumn]) -> Sca
         request,
         spec=request.spec.of_columns(_together(named)),
         max_rows=min(request.max_rows, most),
-        by_column=tuple(named) if len(named) <= _COLUMNS_BY_COLUMN else (),
+        by_column=tuple(named) if len(named) <= COLUMNS_BY_COLUMN else (),
     )
 
 

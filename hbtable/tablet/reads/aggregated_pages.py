@@ -8,15 +8,13 @@ from typing import Final
 
 from hbtable.aggregates.groups import Groups
 from hbtable.model.aggregation import AggregatedPage, Aggregation
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
+from hbtable.model.read import COLUMNS_BY_COLUMN, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.runtime.request_budget import hold
 from hbtable.switches import switches
 from hbtable.tablet.reads import reading
 from hbtable.tablet.reads.cost_limit import paced_request
 from hbtable.tablet.state import TabletState
 
-_COLUMNS_BY_COLUMN: Final = 256
-"""Of more, blocks are not cut by column: each of them would have a place for each column in each of its rows."""
 _MOST_STATES: Final = 50_000
 """That a page makes, at least one for each aggregate of a row's group, or of a cell's: some take a kilobyte for a few
 values, before anybody counts them."""
@@ -59,7 +57,7 @@ def _named(spec: ReadSpec) -> tuple[tuple[bytes, bytes], ...]:
     """The columns of a read that names all of them; () of another one."""
     found: list[tuple[bytes, bytes]] = []
     for family, qualifiers in (spec.columns or {}).items():
-        if qualifiers is None or len(found) + len(qualifiers) > _COLUMNS_BY_COLUMN:
+        if qualifiers is None or len(found) + len(qualifiers) > COLUMNS_BY_COLUMN:
             return ()
         found += [(family, qualifier) for qualifier in sorted(qualifiers)]
     return tuple(found)
