@@ -158,12 +158,10 @@ class Merges:
                 return
         except FileNotFound:
             pass  # a compaction has just replaced it: the record is of yesterday
-        damaged = self._placement.compact(tablet)
-        path = (
-            self._shared_file(self._catalog.read_tablet(tablet.table_id, tablet.range.stop) or tablet)
-            if damaged
-            else ""
-        )
+        is_damaged = self._placement.compact(tablet)
+        if not is_damaged:
+            return
+        path = self._shared_file(self._catalog.read_tablet(tablet.table_id, tablet.range.stop) or tablet)
         if path:
             raise InvalidRequest(
                 f"nothing was merged: {describe(tablet)} shares {path} with a split's other child, and no compaction "
