@@ -17,6 +17,7 @@ from hbtable.library import aggregating
 from hbtable.library.server_table import ServerTable
 from hbtable.tablet.reads import reading
 from hbtable.tablet.tablet import Tablet
+from tests.harness.table_steps import change, split
 
 pytestmark = pytest.mark.integration
 
@@ -153,30 +154,6 @@ def comparable(found: Any) -> Any:
 
 
 # ---------------------------------------------------------------- tables
-
-
-def change(db: hbtable.EmbeddedDatabase, step: Any) -> None:
-    kind, *rest = step
-    table = db.table("t")
-    if kind == "put":
-        table.put(rest[0], rest[1], timestamp=rest[2])
-    elif kind == "delete":
-        table.delete(rest[0], rest[1])
-    elif kind == "delete rows":
-        table.delete_range(row_prefix=rest[0])
-    elif kind == "flush":
-        db.flush_table("t")
-    elif kind == "compact":
-        db.compact_table("t", major=True)
-    else:
-        split(db, rest[0])
-
-
-def split(db: hbtable.EmbeddedDatabase, row: bytes) -> None:
-    try:
-        db.split_table("t", row)
-    except hbtable.InvalidRequest:  # at the first row of a tablet
-        return
 
 
 def check(world: Any, steps: list[Any], splits: list[bytes], grouped: dict[str, Any], scan: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hbtable
+from tests.harness.table_steps import change, split
 
 pytestmark = pytest.mark.integration
 
@@ -46,28 +47,6 @@ def world() -> Iterator[tuple[hbtable.EmbeddedDatabase, hbtable.ConnectedDatabas
         with hbtable.connect("127.0.0.1", port) as connected:
             yield db, connected, plain
         plain.close()
-
-
-def change(db: hbtable.EmbeddedDatabase, step: Any) -> None:
-    kind, *rest = step
-    table = db.table("t")
-    if kind == "put":
-        table.put(rest[0], rest[1], timestamp=rest[2])
-    elif kind == "delete":
-        table.delete(rest[0], rest[1])
-    elif kind == "flush":
-        db.flush_table("t")
-    elif kind == "compact":
-        db.compact_table("t", major=True)
-    else:
-        split(db, rest[0])
-
-
-def split(db: hbtable.EmbeddedDatabase, row: bytes) -> None:
-    try:
-        db.split_table("t", row)
-    except hbtable.InvalidRequest:  # at the first row of a tablet
-        return
 
 
 def typed(value: bytes | None, column: bytes) -> Any:
