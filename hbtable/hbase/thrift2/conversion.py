@@ -7,6 +7,7 @@ from hbtable.client.whole_rows import Families
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase import conversion
 from hbtable.hbase.codec.thrift2_structs import (
+    TCellVisibility,
     TColumn,
     TColumnValue,
     TDelete,
@@ -158,11 +159,16 @@ def _write_time(given: int | None, default: int) -> int:
     return default if given is None else conversion.write_time(given)
 
 
+def check_visibility(asked: TCellVisibility | None) -> None:
+    """Refuses what would be written unprotected."""
+    if asked is not None and asked.expression:
+        raise JavaError(DO_NOT_RETRY, "cells with visibility expressions cannot be protected here; nothing was written")
+
+
 @switches
 def put_mutation(put: TPut, cell_bytes: int, pause: Pause) -> RowMutation:
     row = check_row(put.row)
-    if put.cell_visibility is not None and put.cell_visibility.expression:
-        raise JavaError(DO_NOT_RETRY, "cells with visibility expressions cannot be protected here; nothing was written")
+    check_visibility(put.cell_visibility)
     if not put.column_values:
         raise BadArgument(f"No columns to insert: the put into row {shown(row)} is empty")
     default = _write_time(put.timestamp, SERVER_TIME)

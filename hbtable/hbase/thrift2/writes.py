@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeVar, final
 from hbtable.client.table_calls import TableCalls
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
 from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded
+from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.thrift2_structs import (
@@ -23,7 +24,7 @@ from hbtable.hbase.codec.thrift2_structs import (
 )
 from hbtable.hbase.conversion import check_row, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
-from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation, put_mutation, result
+from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, check_visibility, delete_mutation, put_mutation, result
 from hbtable.hbase.thrift2.put_columns import puts_in_columns
 from hbtable.hbase.unknown_puts import apply
 from hbtable.model.cell import Cell
@@ -188,12 +189,12 @@ class Thrift2WriteCalls:
         row = check_row(mutations.row)
         puts: list[Operation] = []
         deletes: list[Operation] = []
-        skip_log, ttl = True, 0
+        skip_log, ttls = True, set[int]()
         for one in with_pauses(mutations.mutations, self._pause, _ROWS_BETWEEN_PAUSES):
             if one.put is not None:
                 part = put_mutation(one.put, self._cell_bytes, self._pause)
                 puts += part.operations
-                ttl = ttl or part.ttl_millis
+                ttls.add(part.ttl_millis)
             elif one.delete_single is not None:
                 part = delete_mutation(one.delete_single, families, self._pause)
                 deletes += part.operations
@@ -206,7 +207,13 @@ class Thrift2WriteCalls:
                     f"<{shown(row)}>",
                 )
             skip_log = skip_log and part.skip_log
-        return RowMutation(row, puts + deletes, skip_log, ttl)
+        if len(ttls) > 1:
+            raise JavaError(
+                DO_NOT_RETRY,
+                f"the puts of one call into row {shown(row)} have different times to live (the attribute _ttl: "
+                f"{', '.join(map(str, sorted(ttls)))} ms, 0 for none); give all of them one, or make several calls",
+            )
+        return RowMutation(row, puts + deletes, skip_log, max(ttls, default=0))
 
     # ---------------------------------------------------------------- conditions
 
@@ -298,6 +305,13 @@ class Thrift2WriteCalls:
         row = check_row(increment.row)
         if not increment.columns:
             raise BadArgument(f"No columns to increment in row {shown(row)}")
+        check_visibility(increment.cell_visibility)
+        if conversion.ttl_millis(increment.attributes):
+            raise JavaError(
+                DO_NOT_RETRY,
+                f"the increment of row {shown(row)} has a time to live (the attribute _ttl), which is not obeyed here; "
+                "put the counter with one, and increments keep it",
+            )
         columns, pause = increment.columns, self._pause
         last = {(one.family, one.qualifier): _amount(one) for one in with_pauses(columns, pause)}
         self._tables.check_counters(table, list(last))
@@ -333,10 +347,12 @@ class Thrift2WriteCalls:
         row = check_row(append.row)
         if not append.columns:
             raise BadArgument(f"No columns to append to in row {shown(row)}")
+        check_visibility(append.cell_visibility)
+        ttl = conversion.ttl_millis(append.attributes)
         columns = with_pauses(append.columns, self._pause)
         values = [(column.family, column.qualifier, column.value) for column in columns]
         try:
-            cells = self._tables.named(table).append(row, values)
+            cells = self._tables.named(table).append(row, values, ttl)
         except LimitExceeded as error:
             raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
         if append.return_results is False:

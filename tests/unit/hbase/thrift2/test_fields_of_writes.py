@@ -1,0 +1,139 @@
+"""Each field of a write of Thrift2 is obeyed or refused; those that are passed over are listed here, with reasons."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hbtable.hbase.codec.thrift2_structs import (
+    TCellVisibility,
+    TColumn,
+    TColumnIncrement,
+    TColumnValue,
+    TDelete,
+    Thrift2Append,
+    Thrift2Increment,
+    TMutation,
+    TPut,
+    TRowMutations,
+)
+from hbtable.hbase.errors import JavaError
+from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import PUT, RowMutation
+
+
+class Recording:
+    """A table that writes down what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def named(self, name: bytes) -> "Recording":
+        return self
+
+    def canonical(self, name: bytes) -> bytes:
+        return name
+
+    def check_counters(self, name: bytes, columns: Any) -> None: ...
+
+    def mutate(self, mutations: Any) -> None:
+        self.asked += [_parts(one) for one in mutations]
+
+    def check_and_mutate(self, *asked: Any) -> bool:
+        self.asked.append((*asked[:-1], _parts(asked[-1])))
+        return True
+
+    def append(self, *asked: Any) -> list[Any]:
+        self.asked.append(asked)
+        return [(family + b":" + qualifier, 1, value) for family, qualifier, value in asked[1]]
+
+    def increment(self, *asked: Any) -> int:
+        self.asked.append(asked)
+        return 1
+
+    def read_rows(self, rows: Any, spec: Any) -> list[Any]:
+        return []
+
+
+def _parts(it: RowMutation) -> Any:
+    return it.row, list(it.operations), it.skip_log, it.ttl_millis
+
+
+def done(call: Callable[[Any], Any]) -> Any:
+    """What the table was asked for, and the answer; or the refusal."""
+    tables: Any = Recording()
+    calls = Thrift2WriteCalls(tables, lambda name: [b"f"], 1 << 20, 1 << 20, lambda: None)
+    try:
+        answer = call(calls)
+    except JavaError as error:
+        assert not tables.asked
+        return str(error)
+    return tables.asked, answer
+
+
+CELL = TColumnValue(b"f", b"q", b"v")
+COLUMN = TColumn(b"f", b"q")
+TTL = {b"_ttl": (60_000).to_bytes(8, "big")}
+OTHERWISE: dict[str, Any] = {
+    "timestamp": 7,
+    "attributes": TTL,
+    "durability": 1,
+    "cell_visibility": TCellVisibility("secret"),
+    "return_results": False,
+    "delete_type": 0,
+    "columns": [COLUMN],
+}
+WRITES: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
+    "put": (TPut(b"r", [CELL]), lambda calls, it: calls.put(b"t", it)),
+    "delete": (TDelete(b"r", [COLUMN]), lambda calls, it: calls.deleteSingle(b"t", it)),
+    "increment": (
+        Thrift2Increment(b"r", [TColumnIncrement(b"f", b"q", 1)]),
+        lambda calls, it: calls.increment(b"t", it),
+    ),
+    "append": (Thrift2Append(b"r", [CELL]), lambda calls, it: calls.append(b"t", it)),
+    "mutateRow": (
+        TPut(b"r", [CELL]),
+        lambda calls, it: calls.mutateRow(b"t", TRowMutations(b"r", [TMutation(it, None)])),
+    ),
+    "checkAndMutate": (
+        TPut(b"r", [CELL]),
+        lambda calls, it: calls.checkAndMutate(
+            b"t", b"r", b"f", b"q", 2, b"x", TRowMutations(b"r", [TMutation(it, None)])
+        ),
+    ),
+}
+PASSED_OVER = {
+    ("delete", "attributes"): "a marker does not expire (docs/deviations.md)",
+    ("delete", "timestamp"): "as HBase: columns that are named have times of their own",
+    ("increment", "durability"): "it is written to the log all the same",
+    ("append", "durability"): "it is written to the log all the same",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [(name, field) for name, (given, _) in WRITES.items() for field in given._fields if getattr(given, field) is None],
+)
+def test_each_field_is_obeyed_or_refused(name: str, field: str) -> None:
+    given, call = WRITES[name]
+    changed = given._replace(**{field: OTHERWISE[field]})
+    same = done(lambda calls: call(calls, given)) == done(lambda calls: call(calls, changed))
+    assert same is ((name, field) in PASSED_OVER)
+
+
+def test_an_append_lives_as_long_as_it_says() -> None:
+    asked, _ = done(lambda calls: calls.append(b"t", Thrift2Append(b"r", [CELL], TTL)))
+    assert asked == [(b"r", [(b"f", b"q", b"v")], 60_000)]
+
+
+@pytest.mark.parametrize("first", [TTL, None, {b"_ttl": bytes(7) + b"\x01"}])
+def test_no_put_lives_as_long_as_another_one_of_its_call(first: Any) -> None:
+    puts = [TPut(b"r", [CELL], attributes=first), TPut(b"r", [CELL], attributes=TTL)]
+    mutations = TRowMutations(b"r", [TMutation(put, None) for put in puts])
+    operation = (PUT, b"f", b"q", SERVER_TIME, b"v")
+    found = done(lambda calls: calls.mutateRow(b"t", mutations))
+    if first == TTL:
+        assert found[0] == [(b"r", [operation, operation], False, 60_000)]
+    else:
+        assert "have different times to live" in found
