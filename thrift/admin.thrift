@@ -186,6 +186,8 @@ struct AdminRead {
   7: bool raw = 0
 }
 
+/** Where a scan goes on, for its next page alone. Whoever may not read the whole table gets a sealed one: cellsDone is -1,
+ * and row something that only the server reads. */
 struct AdminPosition {
   1: binary row,
   2: i64 cellsDone = 0,

@@ -4,6 +4,8 @@
     options.py        superusers, and who is in which group
     passwords.py      hashes of passwords and tokens
     accounts.py       users with their hashes and tokens, as bytes
+    position_seal.py  positions of scans that a client carries and cannot read
+    position_key.py   the key for them in the lock service
     store.py          where that list is kept: read, changed, watched
     tries.py          how often somebody may try a password
     verification.py   whether a client is the user that it says it is

@@ -45,6 +45,12 @@ class DataChecks:
             raise denials.reading(user, table)
         return found
 
+    @switches
+    def shows_all_rows(self, table: bytes) -> bool:
+        """Whether the caller may know the keys of all its rows: who may read a part of it sees rows that have some of
+        that."""
+        return self._permissions().readable(self._caller(), table).whole
+
     def unreadable(self, table: bytes) -> AccessDenied:
         """The refusal of a read, to be raised."""
         return denials.reading(self._caller(), table)

@@ -70,6 +70,13 @@ class TableBackend:
         return asked if guarded is None else guarded.check_scan(asked)
 
     @switches
+    def shows_all_rows(self, name: bytes | None) -> bool:
+        """Whether the caller may know the keys of all its rows."""
+        if self._checks is None or (name == META and self._meta is not None):
+            return True
+        return self._checks.shows_all_rows(self.canonical(name))
+
+    @switches
     def check_existence(self, name: bytes, asked: Columns | None) -> None:
         """AccessDenied unless all of it may be seen."""
         guarded = self._guarded(name)

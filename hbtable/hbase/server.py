@@ -25,6 +25,7 @@ from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
 from hbtable.hbase.admin.declared import DeclaredAdminCalls
 from hbtable.hbase.admin.grants import AdminGrantCalls
+from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.tables import AdminTableCalls
 from hbtable.hbase.admin.tablets import AdminTabletCalls
 from hbtable.hbase.backend import Address, OpenTable, TableBackend
@@ -219,17 +220,19 @@ class ThriftGateway:
         self, interface: ThriftInterface, tables: TableBackend, cluster: ClusterBackend, identity: ClusterIdentity
     ) -> None:
         names = ServerNames(cluster, identity.address)
+        options, pause = self._options, self._context.pause
+        positions = AdminPositions(tables, None if self._guard is None else self._guard.position_key)
         parts = (
             AdminTableCalls(tables, cluster),
             AdminTabletCalls(tables, cluster, names),
             AdminClusterCalls(cluster, names),
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
-            AdminCellCalls(tables, _families(tables), self._options.answer_bytes, self._context.pause),
-            AdminArrowCalls(self._runtime, tables, self._options.answer_bytes, self._context.pause),
-            AdminAggregateCalls(self._runtime, tables, self._options, self._context.pause),
+            AdminCellCalls(tables, _families(tables), positions, options.answer_bytes, pause),
+            AdminArrowCalls(self._runtime, tables, positions, options.answer_bytes, pause),
+            AdminAggregateCalls(self._runtime, tables, positions, options, pause),
             AdminGrantCalls(self._guard),
-            DeclaredAdminCalls(tables, cluster, names, self._context.pause),
+            DeclaredAdminCalls(tables, cluster, names, pause),
         )
         bind_admin(interface, parts, self._guard)
 

@@ -213,7 +213,7 @@ def _row_of(method: str, arguments: Sequence[Any]) -> tuple[bytes, bytes] | None
 
 
 def _begin(scan: AdminScan) -> bytes:
-    if scan.position is not None:
+    if scan.position is not None and scan.position.cells_done >= 0:  # not a sealed one
         return scan.position.row
     return (scan.stop_row or _BEHIND_ALL) if scan.reversed else scan.start_row
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from hbtable.errors import Corruption
 from hbtable.lockservice.files import DurableFiles
-from hbtable.lockservice.paths import BALANCER, GRANTS, INCARNATIONS, MERGES, QUOTAS, SERVERS, SPLITS
+from hbtable.lockservice.paths import BALANCER, GRANTS, INCARNATIONS, MERGES, POSITIONS, QUOTAS, SERVERS, SPLITS
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -52,6 +52,8 @@ def _consequence(path: str) -> str:
         return "the server was dead in any case"
     if path == GRANTS:
         return "nobody but superusers may do anything until permissions are granted again"
+    if path == POSITIONS:
+        return "scans of users who may not read a whole table begin anew"
     if path == QUOTAS:
         return "there are no quotas until they are set again"
     return "the switch is as in a new cluster: set it again" if path in _TOGGLES else ""

@@ -14,6 +14,7 @@
     /state-number                  how far the cluster has come, as the files say, too (lockservice.state_number)
     /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
     /access/grants                 who may do what (access.grants_record); without it nobody but superusers may anything
+    /access/positions              the key by which positions of scans are sealed (access.position_key)
     /access/quotas                 how much users, tables and namespaces may ask for (quotas.quotas_record)
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
@@ -42,6 +43,7 @@ SPLITS: Final = "/splits"
 MERGES: Final = "/merges"
 ACCESS: Final = "/access"
 GRANTS: Final = f"{ACCESS}/grants"
+POSITIONS: Final = f"{ACCESS}/positions"
 QUOTAS: Final = f"{ACCESS}/quotas"
 LOCK_SUFFIX: Final = ".lock"
 _FORMAT: Final = 1

@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from hbtable.access import grants_record
+from hbtable.access import grants_record, position_key
 from hbtable.access.accounts import Accounts
 from hbtable.access.actions import actions_of
 from hbtable.access.grants import NO_GRANTS
@@ -144,6 +144,11 @@ def test_grants() -> None:
     grants = grants.with_grant("bob", of_table(b"t", b"f", b"q"), actions_of("R"))
     assert grants_record.decode(_example("grants")) == grants
     assert grants_record.encode(grants) == _example("grants")
+
+
+def test_the_key_of_positions() -> None:
+    assert position_key.decode(_example("positions")) == bytes(range(32))
+    assert position_key.encode(bytes(range(32))) == _example("positions")
 
 
 def test_quotas() -> None:

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pytest
 
-from hbtable.access import grants_record
+from hbtable.access import grants_record, position_key
 from hbtable.access.accounts import Accounts
 from hbtable.commitlog import groups, records
 from hbtable.commitlog.group_files import group_file
@@ -262,6 +262,7 @@ NUMBERS = [
     Number("grants", BYTES[1:], (1,), lambda value: grants_record.decode(seal(b"G", value, b"\0"))),
     Number("level of a grant", range(128), range(5), lambda value: grants_record.decode(granted_at(value))),
     Number("granted actions", range(128), range(32), lambda value: grants_record.decode(granted(value))),
+    Number("key of positions", BYTES[1:], (1,), lambda value: position_key.decode(seal(b"P", value, bytes(32)))),
     Number("quotas", BYTES[1:], (1, 2), lambda value: read_quotas(value, QUOTAS_BODIES[value == 2])),
     Number("state of quotas", range(128), (0, 1), lambda value: read_quotas(1, bytes((value, 0, 0)))),
     Number("type of a throttle", range(128), range(1, 10), lambda value: read_throttle(value, 0)),

@@ -12,7 +12,8 @@ from typing import Final, final
 
 from hbtable.aggregates.groups import Groups
 from hbtable.errors import LimitExceeded
-from hbtable.hbase.admin.cells import position_after, scan_request
+from hbtable.hbase.admin.cells import scan_request
+from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.structs import AdminAggregatedPage, AdminAggregation, AdminGroup, AdminScan
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.options import ThriftGatewayOptions
@@ -31,10 +32,16 @@ class AdminAggregateCalls:
     """The admin service's call for aggregates. `pause` lets other tasks run."""
 
     def __init__(
-        self, runtime: Runtime, tables: TableBackend, options: ThriftGatewayOptions, pause: Callable[[], object]
+        self,
+        runtime: Runtime,
+        tables: TableBackend,
+        positions: AdminPositions,
+        options: ThriftGatewayOptions,
+        pause: Callable[[], object],
     ) -> None:
         self._runtime = runtime
         self._tables = tables
+        self._positions = positions
         self._options = options
         self._pause = pause
 
@@ -44,7 +51,9 @@ class AdminAggregateCalls:
     ) -> AdminAggregatedPage:
         aggregation = aggregation or AdminAggregation()
         asked, most = _aggregation(aggregation), aggregation.max_rows
-        request = scan_request(scan or AdminScan(), self._options.answer_bytes, self._pause)
+        scan = scan or AdminScan()
+        position = self._positions.before(table, scan)
+        request = scan_request(scan, position, self._options.answer_bytes, self._pause)
         max_rows = min(most, AGGREGATED_ROWS) if most > 0 else AGGREGATED_ROWS
         request = replace(request, max_rows=max_rows, aggregation=asked)
         groups, scanned, tablets = Groups(asked), 0, 0
@@ -56,7 +65,7 @@ class AdminAggregateCalls:
             is_full = 2 * groups.size_bytes > self._options.aggregate_bytes
             if page.next is None or is_full or most > 0 or self._runtime.clock_seconds() >= until:
                 told = [AdminGroup(*group) for group in groups.told(self._pause)]
-                return AdminAggregatedPage(told, position_after(page), scanned, tablets)
+                return AdminAggregatedPage(told, self._positions.after(table, scan, page), scanned, tablets)
             request = replace(request, position=page.next)
 
     @switches

@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any, Final, final
 
 from hbtable.errors import LimitExceeded, NotSupported
-from hbtable.hbase.admin.cells import position_after, scan_request
+from hbtable.hbase.admin.cells import scan_request
+from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.structs import AdminArrowColumn, AdminArrowPage, AdminScan
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.errors import BadArgument
@@ -35,9 +36,17 @@ class AdminArrowCalls:
     """The admin service's calls that answer with record batches. `answer_bytes`: the largest answer. `pause` lets
     other tasks run."""
 
-    def __init__(self, runtime: Runtime, tables: TableBackend, answer_bytes: int, pause: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        tables: TableBackend,
+        positions: AdminPositions,
+        answer_bytes: int,
+        pause: Callable[[], object],
+    ) -> None:
         self._runtime = runtime
         self._tables = tables
+        self._positions = positions
         self._answer_bytes = answer_bytes
         self._pause = pause
         self._forms: Any = None
@@ -48,7 +57,8 @@ class AdminArrowCalls:
         self, table: bytes | None, scan: AdminScan | None, columns: Sequence[AdminArrowColumn] | None
     ) -> AdminArrowPage:
         self._load()
-        request = scan_request(scan or AdminScan(), self._answer_bytes, self._pause)
+        scan = scan or AdminScan()
+        request = scan_request(scan, self._positions.before(table, scan), self._answer_bytes, self._pause)
         if request.spec.raw:
             raise BadArgument("a raw scan has markers, for which record batches have no place")
         if columns is None:
@@ -64,7 +74,8 @@ class AdminArrowCalls:
             self._hold(size)
         batches = list(form.batches(page, self._pause))
         hold(2 * sum(batch.nbytes for batch in batches))  # as batches, and as bytes
-        return AdminArrowPage(self._wire.sent(form, batches), position_after(page), page.rows_scanned, page.tablets)
+        position = self._positions.after(table, scan, page)
+        return AdminArrowPage(self._wire.sent(form, batches), position, page.rows_scanned, page.tablets)
 
     @switches
     def _size(self, rows: Sequence[Row]) -> int:

@@ -10,13 +10,13 @@ from operator import itemgetter
 from typing import TypeVar, final
 
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
+from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.structs import (
     AdminCell,
     AdminColumn,
     AdminMutation,
     AdminOperation,
     AdminPage,
-    AdminPosition,
     AdminRead,
     AdminRow,
     AdminScan,
@@ -27,7 +27,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.read import Columns, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
@@ -47,12 +47,18 @@ class AdminCellCalls:
     `cell_bytes` is checked below."""
 
     def __init__(
-        self, tables: TableBackend, families: Callable[[bytes], Sequence[bytes]], answer_bytes: int, pause: Pause
+        self,
+        tables: TableBackend,
+        families: Callable[[bytes], Sequence[bytes]],
+        positions: AdminPositions,
+        answer_bytes: int,
+        pause: Pause,
     ) -> None:
         """`families`: of a table by its canonical name, for whoever may delete whole rows of it. `pause` lets other
         tasks run between many things."""
         self._tables = tables
         self._families = families
+        self._positions = positions
         self._pause = pause
         self._answer_bytes = answer_bytes
 
@@ -68,11 +74,12 @@ class AdminCellCalls:
     @switches
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
         scan = scan or AdminScan()
-        page = self._tables.named(table).scan_page(scan_request(scan, self._answer_bytes, self._pause))
+        position = self._positions.before(table, scan)
+        page = self._tables.named(table).scan_page(scan_request(scan, position, self._answer_bytes, self._pause))
         rows = with_pauses(page.rows, self._pause, _ROWS_BETWEEN_PAUSES)
         raw = scan.read is not None and scan.read.raw
         shown = [_row(found, raw, self._pause) for found in rows]
-        return AdminPage(shown, position_after(page), page.rows_scanned, page.tablets)
+        return AdminPage(shown, self._positions.after(table, scan, page), page.rows_scanned, page.tablets)
 
     @switches
     def adminMutate(
@@ -175,8 +182,8 @@ def _operations(given: Sequence[AdminOperation], families: Families, pause: Paus
 
 
 @switches
-def scan_request(scan: AdminScan, answer_bytes: int, pause: Pause) -> ScanRequest:
-    """The page that `scan` asks for. InvalidRequest."""
+def scan_request(scan: AdminScan, position: ScanPosition | None, answer_bytes: int, pause: Pause) -> ScanRequest:
+    """The page that `scan` asks for, from `position` on. InvalidRequest."""
     return ScanRequest(
         RowRange(scan.start_row, scan.stop_row),
         _spec(scan.read or AdminRead(), answer_bytes, pause),
@@ -184,12 +191,8 @@ def scan_request(scan: AdminScan, answer_bytes: int, pause: Pause) -> ScanReques
         max(scan.cells_per_row, 0),
         min(max(scan.max_rows, 1), _MOST_ROWS),
         min(_PAGE_BYTES, answer_bytes),
-        None if scan.position is None else ScanPosition(*scan.position),
+        position,
     )
-
-
-def position_after(page: ScanPage) -> AdminPosition | None:
-    return None if page.next is None else AdminPosition(*page.next)
 
 
 @switches

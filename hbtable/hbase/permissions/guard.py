@@ -9,6 +9,7 @@ from hbtable.access.data_checks import DataChecks
 from hbtable.access.grants import Grant, Grants
 from hbtable.access.grants_file import WatchedGrants, with_grant
 from hbtable.access.permissions import Permissions
+from hbtable.access.position_key import PositionKey
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.access.user import User, acting_user
 from hbtable.errors import AccessDenied, NamespaceNotFound
@@ -44,6 +45,7 @@ class Guard:
         self._permissions = Permissions(superusers)
         self._watched = WatchedGrants(runtime, session, self._know)
         self.data = DataChecks(self.in_force, caller)
+        self.position_key = PositionKey(session, runtime.clock_seconds)
 
     def _know(self, grants: Grants) -> None:
         self._permissions = self._permissions.with_grants(grants)

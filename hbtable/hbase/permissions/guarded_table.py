@@ -7,11 +7,20 @@ look that up costs a read of METADATA: it is done for refused calls only.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn, final
+from typing import Final, NoReturn, final
 
 from hbtable.access.data_checks import DataChecks
 from hbtable.client.table_calls import AheadPage, NamedScanningAhead
-from hbtable.errors import AccessDenied, NoSuchFamily, TableNotEnabled
+from hbtable.errors import (
+    AccessDenied,
+    DataDamaged,
+    HbtableError,
+    NoSuchFamily,
+    StaleLocation,
+    TableNotEnabled,
+    TabletWithheld,
+    Unavailable,
+)
 from hbtable.hbase.conversion import check_families
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -19,6 +28,9 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableState
 from hbtable.switches import switches
+
+_ASK_WHO_READS_ALL: Final = "ask somebody who may read the whole table, who is told which they are"
+_TELLS_ROWS: Final = (DataDamaged, Unavailable, StaleLocation)
 
 
 @final
@@ -40,26 +52,33 @@ class GuardedTable:
             columns = self._checks.readable(table.name, spec.columns)
         except AccessDenied as denied:
             self._refuse(denied)
-        if columns is spec.columns:
-            return table.read_rows(rows, spec)
-        narrowed = spec.of_columns(columns)
         try:
-            return table.read_rows(rows, narrowed)
-        except NoSuchFamily:
-            return table.read_rows(rows, spec.of_columns(self._of_families_there(spec.columns, columns)))
+            if columns is spec.columns:
+                return table.read_rows(rows, spec)
+            try:
+                return table.read_rows(rows, spec.of_columns(columns))
+            except NoSuchFamily:
+                return table.read_rows(rows, spec.of_columns(self._of_families_there(spec.columns, columns)))
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
 
     @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """Each page by the rights at its time: an open scanner keeps none."""
         table, spec = self._table, request.spec
         columns = self.check_scan(spec.columns)
-        if columns is spec.columns:
-            return table.scan_page(request)
         try:
-            return table.scan_page(replace(request, spec=spec.of_columns(columns)))
-        except NoSuchFamily:
-            there = self._of_families_there(spec.columns, columns)
-            return table.scan_page(replace(request, spec=spec.of_columns(there)))
+            if columns is spec.columns:
+                return table.scan_page(request)
+            try:
+                return table.scan_page(replace(request, spec=spec.of_columns(columns)))
+            except NoSuchFamily:
+                there = self._of_families_there(spec.columns, columns)
+                return table.scan_page(replace(request, spec=spec.of_columns(there)))
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
 
     @switches
     def page_ahead(self, request: ScanRequest) -> AheadPage | None:
@@ -123,24 +142,40 @@ class GuardedTable:
     @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         self._check_read_and_written(((family, qualifier),))
-        return self._table.increment(row, family, qualifier, amount)
+        try:
+            return self._table.increment(row, family, qualifier, amount)
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
 
     @switches
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         self._check_read_and_written([(family, qualifier) for family, qualifier, _ in values])
-        return self._table.append(row, values, ttl_millis)
+        try:
+            return self._table.append(row, values, ttl_millis)
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
 
     @switches
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         self.check_condition(family, qualifier, mutation)
-        return self._table.check_and_mutate(row, family, qualifier, expected, mutation)
+        try:
+            return self._table.check_and_mutate(row, family, qualifier, expected, mutation)
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
 
     @switches
     def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
         self.check_predicate(spec.columns, mutation)
-        return self._table.mutate_if(row, spec, operator, value, mutation)
+        try:
+            return self._table.mutate_if(row, spec, operator, value, mutation)
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
 
     @switches
     def check_predicate(self, asked: Columns | None, mutation: RowMutation) -> None:
@@ -173,6 +208,19 @@ class GuardedTable:
             self._checks.check_read_and_written(self._table.name, columns)
         except AccessDenied as denied:
             self._refuse(denied)
+
+    @switches
+    def _hide_rows(self, error: HbtableError) -> None:
+        """Raises another error of its kind without rows, unless the caller may know all of them: those around a damaged
+        place, and the one that a scan has come to. Where tablets begin is no secret."""
+        if isinstance(error, TabletWithheld) or self._checks.shows_all_rows(self._table.name):
+            return
+        name = self._table.shown_name()
+        if isinstance(error, DataDamaged):
+            why = f"rows of table {name} cannot be read: {_ASK_WHO_READS_ALL}"
+            raise DataDamaged(error.path, error.offset, why) from None
+        if type(error) in (Unavailable, StaleLocation):
+            raise type(error)(f"table {name} gave no answer for some of its rows: {_ASK_WHO_READS_ALL}") from None
 
     @switches
     def _refuse(self, denied: AccessDenied) -> NoReturn:

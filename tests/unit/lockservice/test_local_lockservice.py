@@ -81,7 +81,9 @@ def test_numbers_of_locks_go_on_above_all_when_their_counter_is_damaged_which_is
     runtime.run(body)
 
 
-@pytest.mark.parametrize("path", ["/incarnations", "/identifiers/tablet", "/servers/00000001-0000abcd", "/splits"])
+@pytest.mark.parametrize(
+    "path", ["/incarnations", "/identifiers/tablet", "/servers/00000001-0000abcd", "/access/positions"]
+)
 def test_damaged_files_that_can_be_made_anew_are_set_aside_at_the_start(path: str) -> None:
     runtime = SimulatedRuntime(1)
     fs = MemoryFileSystem(runtime)

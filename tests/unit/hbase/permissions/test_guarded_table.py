@@ -10,7 +10,18 @@ from hbtable.access.grants import NO_GRANTS, Grants
 from hbtable.access.permissions import Permissions
 from hbtable.access.scopes import of_table
 from hbtable.access.user import User
-from hbtable.errors import AccessDenied, NoSuchFamily, TableNotEnabled, TableNotFound
+from hbtable.errors import (
+    AccessDenied,
+    DataDamaged,
+    NoSuchFamily,
+    Overloaded,
+    StaleLocation,
+    TableNotEnabled,
+    TableNotFound,
+    TabletWithheld,
+    Throttled,
+    Unavailable,
+)
 from hbtable.hbase.permissions.guarded_table import GuardedTable
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
@@ -118,3 +129,61 @@ def test_a_page_ahead_is_of_what_may_be_read() -> None:
     with pytest.raises(AccessDenied):
         guarded(table, NO_GRANTS).page_ahead(ScanRequest())
     assert table.asked == [{b"f": None}, None]
+
+
+CALLS: list[Any] = [
+    lambda table: table.read_rows((b"r",), ReadSpec({b"f": None})),
+    lambda table: table.read_rows((b"r",), ReadSpec()),
+    lambda table: table.scan_page(ScanRequest(spec=ReadSpec({b"f": None}))),
+    lambda table: table.scan_page(ScanRequest()),
+    lambda table: table.increment(b"r", b"f", b"q", 1),
+    lambda table: table.append(b"r", [(b"f", b"q", b"x")]),
+    lambda table: table.check_and_mutate(b"r", b"f", b"q", b"", RowMutation(b"r", [(PUT, b"f", b"q", 1, b"")])),
+    lambda table: table.mutate_if(
+        b"r", ReadSpec({b"f": None}), "=", b"", RowMutation(b"r", [(PUT, b"f", b"q", 1, b"")])
+    ),
+]
+
+
+class Fails(Table):
+    """Every call meets this error."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def fail(self, *_: Any) -> Any:
+        raise self._error
+
+    read_rows = scan_page = increment = append = check_and_mutate = mutate_if = fail
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataDamaged("p", 3, "rows from b'secret1' to b'secret2' cannot be read", b"secret1", b"secret2"),
+        Unavailable("table t gave no answer for row b'secret1'"),
+        StaleLocation("METADATA has no tablet of table 16 for row b'secret1'"),
+    ],
+)
+def test_errors_name_no_row_to_whoever_may_not_read_the_whole_table(call: Any, error: Exception) -> None:
+    part = NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), Action.READ | Action.WRITE)
+    with pytest.raises(type(error)) as told:
+        call(guarded(Fails(error), part))
+    hidden = told.value
+    assert "secret" not in f"{hidden} {vars(hidden)}"
+    assert hidden.__cause__ is None
+    with pytest.raises(type(error)) as told:
+        call(guarded(Fails(error), part, User("admin")))
+    assert told.value is error
+
+
+def test_where_a_withheld_tablet_begins_is_no_secret() -> None:
+    part = NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), Action.READ)
+    withheld = TabletWithheld("p", 0, "the tablet from b'm' on was withheld", b"m", b"")
+    with pytest.raises(TabletWithheld, match="from b'm'"):
+        guarded(Fails(withheld), part).scan_page(ScanRequest())
+    for kind in (Overloaded, Throttled):
+        with pytest.raises(kind, match="wait"):
+            guarded(Fails(kind("wait")), part).scan_page(ScanRequest())
