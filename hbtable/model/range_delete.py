@@ -5,7 +5,7 @@ the tablet's record, and goes with each of them. Its ranges are kept apart from 
 finds its place among them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hbtable.model.mutation import MAX_ROW_BYTES
@@ -20,6 +20,13 @@ MAX_RANGE_BYTES: Final = 2 * _ENOUGH_BYTES + 4 * MAX_ROW_BYTES
 """Of the bounds of one SSTable's ranges together. So one range more always fits, of whatever rows, before a compaction
 is due: it may cut those that are there, whose bounds count twice then, as its own do between two of them. Otherwise it
 would be refused until a compaction that nobody begins."""
+MAX_RECORD_BYTES: Final = 3 << 20
+"""Of the ranges of all SSTables of a tablet, as its record has them. While it splits its row holds them twice, beside
+all else that the record tells of its SSTables: together they stay below MAX_METADATA_CELL_BYTES."""
+_ENOUGH_RECORD_BYTES: Final = MAX_RECORD_BYTES // 3
+"""A compaction of each SSTable that has ranges is due, one after the other."""
+_NUMBERS_BYTES: Final = 16
+"""At most, of a range in a record: its time, and how long its bounds are."""
 
 
 class RangeDelete(NamedTuple):
@@ -75,6 +82,16 @@ def _timestamp_at(row: bytes, *ranges: RangeDelete) -> int:
 def bytes_of(ranges: Sequence[RangeDelete]) -> int:
     """The bytes of their bounds."""
     return sum(len(one.start) + len(one.stop) for one in ranges)
+
+
+def record_bytes(every: Iterable[Sequence[RangeDelete]]) -> int:
+    """In a record, of these ranges of its SSTables."""
+    return sum(bytes_of(ranges) + _NUMBERS_BYTES * len(ranges) for ranges in every)
+
+
+def are_much_together(in_record: int) -> bool:
+    """`in_record`: record_bytes of a tablet."""
+    return in_record >= _ENOUGH_RECORD_BYTES
 
 
 def are_too_many(ranges: Sequence[RangeDelete]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from hbtable.model.range_delete import RangeDelete
+from hbtable.model.range_delete import RangeDelete, record_bytes
 from hbtable.model.ranges import RowRange
 
 METADATA_TABLE_ID: Final = 0
@@ -100,6 +100,10 @@ class TabletRecord:
     def file_lengths(self) -> list[int]:
         """Bytes of each of its SSTables."""
         return [ref.length_bytes for _, refs in self.files for ref in refs]
+
+    def range_bytes(self) -> int:
+        """Those that ranges deleted of its SSTables take in this record, without the left child's."""
+        return record_bytes(ref.deleted for _, refs in self.files for ref in refs if ref.deleted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,21 @@ Cells and delete markers go alike, if their time is not later than the delete's:
 newest that the tablet ever assigned, so that only cells of the future stay, which somebody put there by hand.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn, final
 
 from hbtable.encoding.cell_key import range_key
-from hbtable.errors import InvalidRequest, OutOfSpace, StaleLocation, SwitchedOff, Unavailable
+from hbtable.errors import InvalidRequest, LimitExceeded, OutOfSpace, StaleLocation, SwitchedOff, Unavailable
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.range_delete import RangeDelete, are_too_many, bytes_of, with_range
+from hbtable.model.range_delete import (
+    MAX_RECORD_BYTES,
+    RangeDelete,
+    are_much_together,
+    are_too_many,
+    bytes_of,
+    with_range,
+)
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.model.values import check_bytes
@@ -97,12 +105,14 @@ class RangeDeleter:
                 raise StaleLocation(f"tablet {state.tablet_id} was split")
             files.update({file.ref.path: file for stack in state.version.stacks for file in stack.files})
             refs.clear()
+            before = record
             for key, old in record.files:
                 after = [self._after(files[ref.path], deleted) for ref in old]
                 for ref, new in zip(old, after, strict=True):
                     if new is not ref:
                         refs[ref.path] = new
                 record = with_files(record, key, tuple(ref for ref in after if ref is not None))
+            self._check_record(before, record)
             return record
 
         def swap() -> None:
@@ -135,18 +145,37 @@ class RangeDeleter:
             self._refuse(ref)
         return replace(ref, deleted=ranges)
 
-    def _refuse(self, ref: SSTableRef) -> NoReturn:
-        """One more range of this file has to wait for a compaction, which may be one that never comes."""
-        state, shared = self._state, self._state.shared
-        full = (
-            f"{len(ref.deleted)} ranges of rows were deleted of an SSTable of tablet {state.tablet_id} of table "
-            f"{state.version.layout.table}, and no more can be before a compaction wrote it anew"
+    def _check_record(self, before: TabletRecord, after: TabletRecord) -> None:
+        """Each SSTable has the range, and METADATA's row has them all: what is too long for it is refused here, as long
+        as the tablet can still be split and given to another server."""
+        has, needs = before.range_bytes(), after.range_bytes()
+        if needs <= max(has, MAX_RECORD_BYTES):
+            return
+        what = f"tablet {self._state.tablet_id} of table {self._state.version.layout.table}"
+        if are_much_together(has):
+            marked = [ref for _, refs in before.files for ref in refs if ref.deleted]
+            self._wait_for(marked, f"ranges of {len(marked)} SSTables of {what} take {has} bytes of its record")
+        count = len(after.file_lengths())
+        raise LimitExceeded(
+            f"nothing was deleted: the record of {what} would have {needs} bytes of ranges of its {count} SSTables, "
+            f"and has room for {MAX_RECORD_BYTES}; name the range by shorter rows, or delete its rows one by one"
         )
+
+    def _refuse(self, ref: SSTableRef) -> NoReturn:
+        state = self._state
+        what = f"{len(ref.deleted)} ranges of rows were deleted of an SSTable of tablet {state.tablet_id} of table "
+        self._wait_for([ref], what + state.version.layout.table)
+
+    def _wait_for(self, refs: Sequence[SSTableRef], what: str) -> NoReturn:
+        """One more range has to wait for a compaction of these files, which may be one that never comes."""
+        state, shared = self._state, self._state.shared
+        full = f"{what}, and no more can be before a compaction wrote {'it' if len(refs) == 1 else 'them'} anew"
         undone = f"nothing was deleted: {full}"
-        state.damaged.check(ref.path, undone)
+        for ref in refs:
+            state.damaged.check(ref.path, undone)
         if not shared.compactions_on:
             raise SwitchedOff(f"{undone}; {shared.no_compactions()}")
-        if not shared.has_room_for(ref.length_bytes):
+        if not shared.has_room_for(max(ref.length_bytes for ref in refs)):
             raise OutOfSpace(f"{undone}; {shared.out_of_space}")
         shared.attention()
         raise Unavailable(f"nothing was deleted: {full}{state.gate.why_no_merge()}; try again")

@@ -37,6 +37,7 @@ from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import ASKED_SECONDS, WAIT_SECONDS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
+from hbtable.model.range_delete import MAX_RECORD_BYTES
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, GoneTablet, TabletRecord
 from hbtable.model.tablet_event import MERGED
@@ -88,6 +89,8 @@ class Merges:
             _, chosen = self._chosen(name, tablet_ids)
         for tablet in chosen:
             self._take_own_files(tablet)
+            if tablet.range_bytes() > MAX_RECORD_BYTES // len(chosen):
+                self._placement.compact(tablet)  # else the merged one's record may have no room for those of all
         with self._operation(name):
             table, chosen = self._chosen(name, tablet_ids)
             if table is not METADATA:
@@ -102,6 +105,11 @@ class Merges:
     @switches
     def _merged(self, table: TableRecord, chosen: Sequence[TabletRecord], why: str) -> int:
         rested = self._at_rest(chosen)
+        if sum(tablet.range_bytes() for tablet in rested) > MAX_RECORD_BYTES:
+            raise Unavailable(
+                "nothing was merged: ranges of rows that were deleted of these tablets take more than one record has "
+                "room for; `major_compact` the table, and try again"
+            )
         try:
             merged = self._joined(rested)
             names = ", ".join(str(tablet.tablet_id) for tablet in rested)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hbtable.model.range_delete import call_for_compaction, share_of_most
+from hbtable.model.range_delete import MAX_RECORD_BYTES, are_much_together, call_for_compaction, share_of_most
 from hbtable.model.schema import major_compaction_millis
 from hbtable.tablet.compactions.garbage import Aging, Expiring, is_aged, wholly_expired
 from hbtable.tablet.compactions.policy import (
@@ -24,11 +24,12 @@ def planned_merge(state: TabletState, family: bytes = b"", split_bytes: int = 0)
     """The most urgent merge; of the stack of one family (as it stands in cell keys) alone when one is given. A tablet
     of more than `split_bytes` should split; 0: never."""
     facts = []
+    much_deleted = are_much_together(state.keeper.record.range_bytes())
     for stack in _stacks(state, family):
         # Beside a damaged file markers have to stay, and where deleted cells are kept: a merge would gain nothing.
         counts_markers = _is_sound(state, stack) and not stack.families & state.version.layout.keeps_deleted
         for run in stack.sound_runs(state.damaged):
-            facts.append(_stack_facts(state, stack, run, counts_markers))
+            facts.append(_stack_facts(state, stack, run, counts_markers, much_deleted))
     too_large = 0 < split_bytes < state.version.sstable_bytes(state.range) and not state.damaged
     return plan_merge(facts, state.environment.options, too_large)
 
@@ -116,26 +117,33 @@ def _is_sound(state: TabletState, stack: Stack) -> bool:
 
 
 def write_pressure(state: TabletState) -> float:
-    """The SSTables of one locality group, or the ranges that are deleted from one SSTable, as a share of the most. From
-    1 on writers wait for a compaction."""
+    """The SSTables of one locality group, or the ranges that are deleted from one SSTable or from all, as a share of
+    the most. From 1 on writers wait for a compaction."""
     files = state.version.most_files(state.damaged) / state.environment.options.stall_files
     deleted = (file.ref.deleted for stack in state.version.stacks for file in stack.files if file.ref.deleted)
-    return max(files, *map(share_of_most, deleted), 0.0)
+    return max(files, *map(share_of_most, deleted), state.keeper.record.range_bytes() / MAX_RECORD_BYTES)
 
 
-def _stack_facts(state: TabletState, stack: Stack, files: tuple[LoadedFile, ...], counts_markers: bool) -> StackFacts:
+def _stack_facts(
+    state: TabletState,
+    stack: Stack,
+    files: tuple[LoadedFile, ...],
+    counts_markers: bool,
+    much_deleted: bool = False,
+) -> StackFacts:
     keys = key_range(state.range)
     dead_met = state.tally.dead - state.dead_at_compaction
-    facts = [_facts(file, keys, counts_markers) for file in files]
+    facts = [_facts(file, keys, counts_markers, much_deleted) for file in files]
     return StackFacts(stack.key, facts, state.version.shares_families(stack), dead_met)
 
 
-def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) -> FileFacts:
+def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool, much_deleted: bool) -> FileFacts:
+    """`much_deleted`: the ranges of all SSTables are much together."""
     properties = file.reader.properties
     garbage = properties.garbage
     path, length, cells = file.ref.path, file.ref.length_bytes, properties.cells
     useful, is_shared = file.bytes_in(keys), not file.inside(keys)
-    is_full = call_for_compaction(file.ref.deleted)
+    is_full = call_for_compaction(file.ref.deleted) or (much_deleted and bool(file.ref.deleted))
     if not counts_markers:
         return FileFacts(path, useful, length, cells, 0, is_shared=is_shared, is_full_of_ranges=is_full)
     masking = (garbage.family_markers, garbage.rows, garbage.masked) if garbage is not None else _NO_COUNTS

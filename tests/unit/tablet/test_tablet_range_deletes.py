@@ -16,7 +16,7 @@ from hbtable.errors import (
     Unavailable,
 )
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import MAX_ROW_BYTES
+from hbtable.model.mutation import MAX_METADATA_CELL_BYTES, MAX_ROW_BYTES
 from hbtable.model.range_delete import MAX_RANGE_BYTES, MAX_RANGES, RangeDelete, bytes_of
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
@@ -26,6 +26,7 @@ from hbtable.tablet.compactions.writing import CompactionWriter
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import LoadedFile
+from hbtable.tabletserver.split import split_records
 from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from tests.harness.tablet_bench import SCHEMA, Bench, OneRecord, delete, everything, put, values
 
@@ -281,6 +282,55 @@ def test_as_many_ranges_may_not_be_of_ever_longer_rows(bench: Bench) -> None:
                 refused += 1
         assert 0 < refused < len(starts)
         assert all(bytes_of(ref.deleted) <= MAX_RANGE_BYTES for ref in named(tablet))
+
+    bench.run(main)
+
+
+def of_many_groups(bench: Bench, groups: int) -> Tablet:
+    """Rows a and z, in an SSTable of each locality group."""
+    families = [b"f%03d" % number for number in range(groups)]
+    bench.schema = TableSchema(b"t", {family: FamilySchema(family) for family in families})
+    tablet = bench.open()
+    tablet.mutate([put(row, family + b":q", b"v") for row in (b"a", b"z") for family in families])
+    tablet.flush()
+    return tablet
+
+
+def bytes_of_a_split(tablet: Tablet) -> int:
+    """Of METADATA's row while the tablet splits, which is the longest that it ever has."""
+    return len(tablet_record.encode(split_records(tablet.record, b"g", 98, 99, 1)[1]))
+
+
+def test_ranges_of_long_rows_leave_room_in_the_record_for_a_split(bench: Bench) -> None:
+    """METADATA refused the fourth range, and from the second on every split."""
+
+    def main() -> None:
+        tablet = of_many_groups(bench, 45)
+        one, other = (RowRange(row + b"s" * 30_000, row + b"t" * 30_000) for row in (b"m", b"n"))
+        tablet.delete_range(one, SERVER_TIME)
+        assert bytes_of_a_split(tablet) < MAX_METADATA_CELL_BYTES
+        with pytest.raises(Unavailable, match=r"ranges of 45 SSTables of tablet 20 of table t take .* try again"):
+            tablet.delete_range(other, SERVER_TIME)
+        while "many ranges" in tablet.needs_compaction():
+            tablet.compact(False)
+        tablet.delete_range(other, SERVER_TIME)
+        assert bytes_of_a_split(tablet) < MAX_METADATA_CELL_BYTES
+        assert rows(tablet) == b"az"
+
+    bench.run(main)
+
+
+def test_a_range_that_no_compaction_makes_room_for_is_refused_for_good(bench: Bench) -> None:
+    def main() -> None:
+        tablet = of_many_groups(bench, 300)
+        before = tablet.record
+        asked = RowRange(b"m" * MAX_ROW_BYTES, b"n" * MAX_ROW_BYTES)
+        with pytest.raises(LimitExceeded, match=r"nothing was deleted: the record of tablet 20 .* of its 300 SSTables"):
+            tablet.delete_range(asked, SERVER_TIME)
+        assert tablet.record == before
+        assert not tablet.needs_compaction()
+        tablet.delete_range(RowRange(b"m" * 5000, b"n" * 5000), SERVER_TIME)
+        assert bytes_of_a_split(tablet) < MAX_METADATA_CELL_BYTES
 
     bench.run(main)
 

@@ -18,6 +18,7 @@ from hbtable.master.tablets.merges import GONE_MILLIS, Merges
 from hbtable.master.tablets.ownership import assigned
 from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.metadata.tiling import verify_tiling
+from hbtable.model.range_delete import MAX_RECORD_BYTES, RangeDelete, record_bytes
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
@@ -158,9 +159,13 @@ class View:
 
 
 class Idle:
-    """Nothing has to be compacted or unloaded, and nothing is loaded."""
+    """Nothing has to be unloaded, and nothing is loaded. `compacted`: what was asked for."""
 
-    def compact(self, record): ...
+    def __init__(self):
+        self.compacted = []
+
+    def compact(self, record):
+        self.compacted.append(record)
 
     def vacate(self, record, living, patience_seconds): ...
 
@@ -170,10 +175,10 @@ class Idle:
 NOBODY = ServerReports({}, frozenset(), {})
 
 
-def merges_of(view):
+def merges_of(view, placement=None):
     return Merges(
         view,
-        Idle(),
+        placement or Idle(),
         lambda: NOBODY,
         lambda name: nullcontext(),
         lambda table_id: view.tablet_rows(),
@@ -272,6 +277,21 @@ def test_a_merge_without_interruption_takes_four_changes_and_leaves_a_trace_for_
     metadata.now += GONE_MILLIS
     merges_of(view).forget_old([trace])
     assert b"m" not in metadata.rows
+
+
+def test_tablets_whose_deleted_ranges_one_record_has_no_room_for_are_compacted_or_left_as_they_are():
+    """The commit was refused by METADATA, once they were out of service."""
+    long = tuple(RangeDelete(row * 16_000, row * 16_000 + b"z", 5) for row in (b"b", b"d", b"p", b"r"))
+    metadata = Metadata()
+    for stop, record in (b"m", LEFT), (b"", RIGHT):
+        refs = tuple(replace(file(f"{stop!r} {number}"), deleted=long) for number in range(15))
+        metadata.rows[stop] = replace(record, files=(("f", refs),))
+    before, placement = dict(metadata.rows), Idle()
+    assert record_bytes([long]) * 15 < MAX_RECORD_BYTES, "each of them alone has room"
+    with pytest.raises(Unavailable, match="nothing was merged: ranges of rows"):
+        merges_of(View(metadata), placement).merge(b"t", [LEFT.tablet_id, RIGHT.tablet_id])
+    assert placement.compacted == list(before.values()), "as it helped nothing here"
+    assert metadata.rows == before
 
 
 def test_what_may_be_merged_already_is_not_said_to_be_untouched():
