@@ -8,7 +8,7 @@ total in hexadecimal, flags of Total).
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from math import inf, isinf, isnan, nan
+from math import copysign, inf, isinf, isnan, nan
 from typing import Any, Final, Protocol, final
 
 from hbtable.aggregates.distinct import Distinct
@@ -125,12 +125,13 @@ class Total:
 
 @final
 class Extreme:
-    """Min and max. NaN is passed over."""
+    """Min and max. NaN is passed over. `is_text`: whole numbers come beside floats."""
 
-    __slots__ = ("_choose", "_value")
+    __slots__ = ("_choose", "_is_text", "_value")
 
-    def __init__(self, is_max: bool) -> None:
+    def __init__(self, is_max: bool, is_text: bool = False) -> None:
         self._choose: Any = max if is_max else min
+        self._is_text = is_text
         self._value: Number | None = None
 
     def add(self, values: Sequence[Number]) -> None:
@@ -138,7 +139,10 @@ class Extreme:
         if self._value is not None:
             found.append(self._value)
         if found:
-            self._value = self._choose(found)
+            best = self._choose(found)
+            if not best or self._is_text:  # others may be equal and look otherwise: whichever came first
+                best = self._choose((value for value in found if value == best), key=_among_equals)
+            self._value = best
 
     def merge(self, told: Any) -> None:
         if told is not None:
@@ -192,7 +196,7 @@ def state_of(aggregate: Aggregate) -> State:
     if kind == "last":
         return LastRow()
     if kind in ("min", "max"):
-        return Extreme(kind == "max")
+        return Extreme(kind == "max", aggregate.read_as == "number")
     if kind in ("sum", "avg"):
         return Total(kind == "avg", aggregate.read_as in WHOLE_NUMBERS)
     return Distinct() if kind == "distinct" else Count()
@@ -202,6 +206,11 @@ def _whole(told: Any) -> int:
     if type(told) is not int or told < 0:
         raise ValueError("no count")
     return told
+
+
+def _among_equals(value: Number) -> tuple[float, bool]:
+    """-0.0 is less than 0.0, and 1 than 1.0, where else the first would stay."""
+    return copysign(1.0, value), isinstance(value, float)
 
 
 def _divided(total: int, unit: int) -> float:

@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Sequence
+from math import isinf
 from typing import Final
 
 Number = int | float
@@ -44,5 +45,8 @@ def _of_text(value: bytes) -> Number:
     if _WHOLE.fullmatch(value):
         return int(value)
     if _NUMBER.fullmatch(value):
-        return float(value)
+        number = float(value)
+        if isinf(number):
+            raise NoNumber(value, "it is too large for a float of 64 bits")
+        return number
     raise NoNumber(value, "it is no decimal number in UTF-8")

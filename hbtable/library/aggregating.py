@@ -1,11 +1,11 @@
 """Table.aggregate: what is asked for, and the pages of its answer merged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hbtable.aggregates.groups import Groups
-from hbtable.client.columns import Key
+from hbtable.client.columns import Key, listed
 from hbtable.client.given import at_least_one, bytes_of, flag
 from hbtable.client.table_calls import TableCalls
 from hbtable.errors import LimitExceeded, WrongType, WrongValue
@@ -25,20 +25,39 @@ class Question(NamedTuple):
     aggregation: Aggregation
     max_groups: int
 
-    @property
-    def columns(self) -> list[bytes] | None:
-        """Columns and families that a scan has to read for this; None: all."""
-        found: dict[bytes, None] = {}
-        for one in self.aggregation.aggregates:
-            if one.kind in OF_ALL:
-                return None
-            found[one.family if one.qualifier is None else one.family + b":" + one.qualifier] = None
-        return list(found)
+    def columns(self, named: Iterable[Key] | None, filter: object) -> list[bytes] | None:
+        """Columns and families that a scan has to read for this; None: all. `named`: by the caller, if he did. A filter
+        may be about any column, and lets through what it does not see. WrongValue: what he named has nothing of an
+        aggregate's column."""
+        if named is not None:
+            read = listed(named)
+            self._check_read(read)
+            return read
+        of_columns = [one for one in self.aggregation.aggregates if one.kind not in OF_ALL]
+        if filter is not None or len(of_columns) < len(self.aggregation.aggregates):
+            return None
+        return list(dict.fromkeys(map(_column, of_columns)))
+
+    def _check_read(self, columns: Sequence[bytes]) -> None:
+        families = {column.partition(b":")[0] for column in columns}
+        for name, one in zip(self.names, self.aggregation.aggregates, strict=True):
+            if one.kind in OF_ALL or not columns:
+                continue
+            whole = one.family in families if one.qualifier is None else one.family in columns
+            if not whole and _column(one) not in columns:
+                column = shown(_column(one))
+                raise WrongValue(
+                    f"the aggregate {name!r} is of {column}, which 'columns' leaves out: name it there, too"
+                )
 
     @property
     def is_grouped(self) -> bool:
         given = self.aggregation
         return bool(given.row_bytes or given.row_delimiter or given.by_column)
+
+
+def _column(one: Aggregate) -> bytes:
+    return one.family if one.qualifier is None else one.family + b":" + one.qualifier
 
 
 def question(

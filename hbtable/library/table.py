@@ -167,13 +167,12 @@ class Table(Rows):
         `group_columns` (each column) the result is a dict of such dicts by group, ascending; LimitExceeded when there
         are more than `max_groups`.
 
-        `columns` None: those that the aggregates name; all, with "rows" or "cells". Rows with none of them are left
-        out, as by scan(), whose arguments the others are. Like a scan it is not a snapshot.
+        `columns` None: those that the aggregates name; all, with "rows", "cells", "last" or a `filter`. Rows with none
+        of them are left out, as by scan(), whose arguments the others are. Like a scan it is not a snapshot.
         """
         asked = aggregating.question(aggregates, group_bytes, group_delimiter, group_columns, max_groups)
         rows = row_range(row_start, row_stop, row_prefix)
-        named = asked.columns if columns is None else columns
-        spec = scan_spec(named, filter, timestamp, versions, time_range)
+        spec = scan_spec(asked.columns(columns, filter), filter, timestamp, versions, time_range)
         return aggregating.aggregated(self.table, ScanRequest(rows, spec, max_rows=AGGREGATED_ROWS), asked)
 
     @switches

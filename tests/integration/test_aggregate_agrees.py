@@ -48,6 +48,8 @@ FILTERS = [
     "QualifierFilter(=, 'binary:n')",
     "ValueFilter(>, 'binary:1')",
     "PrefixFilter('a') OR WHILE RowFilter(<, 'binary:b')",
+    "SingleColumnValueFilter('g', 'text', >, 'binary:1')",
+    "SingleColumnValueFilter('f', '', >=, 'binary:', true, true)",
 ]
 ASKED: dict[str, Any] = {
     "rows": "rows",
@@ -63,6 +65,8 @@ ASKED: dict[str, Any] = {
     "text": ("sum", "g:text", "number"),
     "most": ("max", "g:text", "number"),
 }
+FEWER: list[list[str] | None] = [None, ["sum", "average"], ["n"], ["text", "most"], ["different", "float"]]
+"""Names of aggregates that are asked for; None: all."""
 GROUPS: list[dict[str, Any]] = [
     {},
     {"group_bytes": 1},
@@ -156,7 +160,38 @@ def comparable(found: Any) -> Any:
 # ---------------------------------------------------------------- tables
 
 
-def check(world: Any, steps: list[Any], splits: list[bytes], grouped: dict[str, Any], scan: dict[str, Any]) -> None:
+def readable(names: list[str] | None, columns: list[bytes] | None) -> dict[str, Any]:
+    """Of the aggregates with these names those of which a scan of these columns may read something."""
+    asked = {name: kind for name, kind in ASKED.items() if names is None or name in names}
+    if not columns:
+        return asked
+    names_of = {part for column in columns for part in (column, column.partition(b":")[0])}
+
+    def is_read(kind: Any) -> bool:
+        if not isinstance(kind, tuple):
+            return True
+        column = kind[1].encode() if isinstance(kind[1], str) else kind[1]
+        return column in names_of or column.partition(b":")[0] in columns
+
+    return {name: kind for name, kind in asked.items() if is_read(kind)} or {"rows": "rows"}
+
+
+def named(asked: dict[str, Any]) -> list[str] | None:
+    """All columns that are asked for; None, if something is asked of all."""
+    kinds = list(asked.values())
+    if not all(isinstance(kind, tuple) for kind in kinds):
+        return None
+    return [kind[1] if isinstance(kind[1], str) else kind[1].decode() for kind in kinds]
+
+
+def check(
+    world: Any,
+    steps: list[Any],
+    splits: list[bytes],
+    grouped: dict[str, Any],
+    scan: dict[str, Any],
+    names: list[str] | None = None,
+) -> None:
     """`t` lives for a day, and only puts with the server's time are younger."""
     db, connected, plain = world
     db.create_table("t", {"f": {"max_versions": 3}, "g": {"max_versions": 2}, "t": {"time_to_live": 86_400}})
@@ -164,15 +199,19 @@ def check(world: Any, steps: list[Any], splits: list[bytes], grouped: dict[str, 
         for step in steps:
             change(db, step)
         versions = scan.pop("versions")
+        asked = readable(names, scan.get("columns"))
+        whole = scan
+        if scan.get("columns") is None and scan.get("filter") is None:
+            scan = {**scan, "columns": named(asked)}
         cells: Cells = []
         if versions == 1:
             cells = [(row, *cell) for row, data in plain.table("t").scan(**scan) for cell in sorted(data.items())]
         else:
             for row, data in db.table("t").scan(versions=versions, **scan):
                 cells += [(row, name, value) for name in sorted(data) for value in data[name]]
-        asked = ASKED
         if scan.get("filter") == "KeyOnlyFilter()":  # values are empty
-            asked = {name: kind for name, kind in ASKED.items() if not isinstance(kind, tuple) or len(kind) != 3}
+            asked = {name: kind for name, kind in asked.items() if not isinstance(kind, tuple) or len(kind) != 3}
+            asked = asked or {"rows": "rows"}
         wanted = comparable(answers(cells, asked, grouped))
         under_way = iter(splits)
 
@@ -197,7 +236,7 @@ def check(world: Any, steps: list[Any], splits: list[bytes], grouped: dict[str, 
             question = aggregating.question(asked, **{**NO_GROUPS, **grouped}, max_groups=1000)
             request = request_of(scan, versions)
             assert comparable(aggregating.aggregated(Between(), request, question)) == wanted  # type: ignore[arg-type]
-            assert comparable(table.aggregate(asked, versions=versions, **grouped, **scan)) == wanted
+            assert comparable(table.aggregate(asked, versions=versions, **grouped, **whole)) == wanted
     finally:
         db.delete_table("t", disable=True)
 
@@ -224,6 +263,7 @@ def request_of(scan: dict[str, Any], versions: int) -> Any:
     st.sampled_from(FILTERS),
     st.fixed_dictionaries({}, optional={"row_start": ROWS, "row_stop": ROWS, "timestamp": st.integers(2, 5)}),
     st.sampled_from([1, 1, 2]),
+    st.sampled_from(FEWER),
 )
 def test_any_table(
     world: Any,
@@ -235,11 +275,36 @@ def test_any_table(
     filter: str | None,
     bounds: dict[str, Any],
     versions: int,
+    names: list[str] | None,
 ) -> None:
     scan = {"columns": columns, "filter": filter, "versions": versions, **bounds}
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(gateway, "AGGREGATED_ROWS", rows_at_once)
-        check(world, steps, splits, grouped, scan)
+        check(world, steps, splits, grouped, scan, names)
+
+
+@pytest.mark.parametrize("names", FEWER)
+def test_a_filter_sees_columns_that_no_aggregate_names(world: Any, names: list[str] | None) -> None:
+    puts = [
+        ("put", b"a-%d" % number, {b"f:n": struct.pack(">q", number), b"g:text": b"%d" % number}, None)
+        for number in range(4)
+    ]
+    for filter in FILTERS[-2:]:
+        check(world, puts, [], {}, {"versions": 1, "filter": filter}, names)
+
+
+def test_a_column_that_is_not_read_is_refused(world: Any) -> None:
+    db, connected, _ = world
+    db.create_table("t", {"f": {}, "g": {}})
+    try:
+        for table in (side.table("t") for side in (db, connected)):
+            for column, columns in (("g:n", ["f"]), ("g:n", ["g:m"]), ("g", ["f:n"]), ("h", ["f"])):
+                with pytest.raises(hbtable.WrongValue, match=r"the aggregate 'x' is of .* which 'columns' leaves out"):
+                    table.aggregate({"x": ("count", column)}, columns=columns)
+            for column, columns in (("g:n", ["g"]), ("g:n", ["f", "g:n"]), ("g", ["g:n"]), ("g", [])):
+                assert table.aggregate({"x": ("count", column)}, columns=columns) == {"x": 0}
+    finally:
+        db.delete_table("t", disable=True)
 
 
 def test_an_older_tablet_server_sends_rows(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +372,7 @@ def test_columns_are_cut_from_blocks(world: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Groups, "add_columns", noted)
     steps = [("put", b"a-%d" % number, {b"f:n": bytes(8), b"f:": b""}, None) for number in range(7)]
     for grouped in GROUPS:
-        check(world, [*steps, ("flush",)], [], grouped, {"columns": ["f:n", "f:"], "versions": 1})
+        check(world, [*steps, ("flush",)], [], grouped, {"columns": [b"f:n", b"f:"], "versions": 1})
     assert sum(pieces) == 7 * 4 * len(GROUPS)  # two sides, through pages of two sizes
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -80,10 +81,21 @@ def test_one_rounding_is_none_of_many() -> None:
 def test_numbers_as_text() -> None:
     given_ = [b"7", b"-3", b"+2.5", b".5", b"1.", b"1e3", b"12345678901234567890123"]
     assert list(numbers(given_, "number")) == [7, -3, 2.5, 0.5, 1.0, 1000.0, 12345678901234567890123]
-    for wrong in (b"", b" 1", b"1_0", b"nan", b"0x1", b"1e9999", b"\xff", b"1" * 65, "٣".encode()):
+    for wrong in (b"", b" 1", b"1_0", b"nan", b"0x1", b"1e999", b"1e9999", b"\xff", b"1" * 65, "٣".encode()):
         with pytest.raises(NoNumber) as raised:
             numbers([b"1", wrong], "number")
         assert raised.value.value == wrong
+
+
+@pytest.mark.parametrize("kind", ["min", "max"])
+@pytest.mark.parametrize("values", [[-0.0, 0.0], [0, 0.0, -0.0], [1, 1.0], [-2.0, -2]])
+def test_of_equal_numbers_it_is_always_the_same(kind: str, values: list[Any]) -> None:
+    read_as = "double" if all(isinstance(value, float) for value in values) else "number"
+    orders = list(permutations(values))
+    found = {
+        repr(result(kind, read_as, parts)) for one in orders for parts in ([list(one)], [[value] for value in one])
+    }
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("told", [None, -1, True, "x", 1.5, [1, "zz", 0], [1, 2], "q", "fAA==", "r", {}])
