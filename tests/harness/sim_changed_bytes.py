@@ -19,7 +19,7 @@ from hbtable.thrift.frames import FRAME_BYTES, Frames, with_checksum
 from hbtable.thrift.message import MessageReader
 
 _NUMBER = 7
-_WRITES = frozenset({"mutate", "increment", "append", "check_and_mutate"})
+_WRITES = frozenset({"mutate", "increment", "append", "check_and_mutate", "mutate_if"})
 _TO = "somebody"
 
 

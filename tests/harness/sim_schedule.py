@@ -107,7 +107,14 @@ class Schedule:
         operator = Operator(operators, cluster, self._chores)
         for number, process in enumerate([*processes, first]):
             others_cells = "family" in operator.kinds
-            worker = Worker(process, self.journal, f"c{number}", self.outcome.seed, deletes_ranges=not others_cells)
+            worker = Worker(
+                process,
+                self.journal,
+                f"c{number}",
+                self.outcome.seed,
+                deletes_ranges=not others_cells,
+                two_conditions=cluster.options.seams == Seams(),  # seeds that find planted bugs go on doing so
+            )
             tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))
         tasks.append(operators.runtime.spawn(operator.run, lambda: self._going, name="operator"))
         self.faults.run(self._seconds, self._gap_seconds)

@@ -21,7 +21,7 @@ from hbtable.errors import (
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.ranges import RowRange, successor
-from hbtable.model.read import EVERYTHING, ScanRequest
+from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from tests.harness.linearizability import UNDECIDED, UNKNOWN, History, Operation, Row
 from tests.harness.sim_cluster import ClientProcess
@@ -34,6 +34,7 @@ _KINDS = ("put", "get", "increment", "check", "append", "delete", "range")
 _MIXES = ((30, 25, 20, 12, 8, 5, 2), (30, 25, 20, 12, 8, 5, 2), (0, 1, 0, 0, 0, 0, 0))
 """How often each kind comes; a worker has one of these. A stale read is seen by those that only read: to write is to
 find the fence."""
+LEFT = ReadSpec({b"f": frozenset((b"v",))})
 
 
 def schema() -> TableSchema:
@@ -117,10 +118,17 @@ class Worker:
     """One task of one client. Values are never used twice, so that what is read says who wrote it."""
 
     def __init__(
-        self, process: ClientProcess, journal: Journal, name: str, seed: int, deletes_ranges: bool = True
+        self,
+        process: ClientProcess,
+        journal: Journal,
+        name: str,
+        seed: int,
+        deletes_ranges: bool = True,
+        two_conditions: bool = False,
     ) -> None:
         """`deletes_ranges`: a range that is deleted takes the cells of all families with it, also those of which the
-        journal knows nothing."""
+        journal knows nothing. `two_conditions`: half of the conditional writes go by mutate_if."""
+        self._two_conditions = two_conditions
         self._process = process
         self._journal = journal
         self._name = name
@@ -189,6 +197,8 @@ class Worker:
             self._seen[row] = cells = table.append(row, [(b"f", b"v", argument)])[0][2]
             return cells
         if operation.kind == "check":
+            if self._two_conditions and self._number % 2:
+                return table.mutate_if(row, LEFT, "=", operation.wanted, put_of(row, argument))
             return table.check_and_mutate(row, b"f", b"v", operation.wanted, put_of(row, argument))
         return self.read(table, row)
 

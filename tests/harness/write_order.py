@@ -9,6 +9,11 @@ from hbtable.model.mutation import DELETE_FAMILY, DELETE_VERSION, PUT, RowMutati
 from hbtable.model.ranges import RowRange
 
 ROWS = [b"a", b"b", b"c"]
+CONDITIONAL = ("check_and_mutate", "mutate_if")
+"""Kinds of calls whose arguments begin with row, family, qualifier and the value that the column's is compared with;
+mutate_if has an operator behind them. The mutation is the last one."""
+OPERATORS = ("=", "!=", ">=", "<", "<=", ">")
+"""The first two are for None, too."""
 
 Shown = dict[bytes, list[bytes]]
 """Of a row: the values of each column, the newest first."""
@@ -37,6 +42,18 @@ class Call:
     def __str__(self) -> str:
         when = f"{self.began}..{self.ended} at {self.places}"
         return f"{self.kind} {self.arguments}: {self.outcome} {self.answer}, {when}"
+
+
+def _is_met(call: Call, stored: bytes | None) -> bool:
+    """As docs/library.md says: a missing value is equal to None and to an empty one, and nothing else."""
+    given = call.arguments[3]
+    operator = call.arguments[4] if call.kind == "mutate_if" else "="
+    if stored is None or given is None:
+        return (not stored and not given) if operator == "=" else stored is not None
+    less, equal = stored < given, stored == given
+    return {"=": equal, "!=": not equal, ">=": not less, "<": less, "<=": less or equal, ">": not less and not equal}[
+        operator
+    ]
 
 
 class Model:
@@ -124,9 +141,9 @@ class Oracle:
         else:
             row, family, qualifier = arguments[:3]
         old = model.newest(row, family, qualifier)
-        if call.kind == "check_and_mutate":
-            self._expect((old or b"") == (arguments[3] or b""), f"{call}: there was {old!r}")
-            model.write(place, [arguments[4]])
+        if call.kind in CONDITIONAL:
+            self._expect(_is_met(call, old), f"{call}: there was {old!r}")
+            model.write(place, [arguments[-1]])
             return
         if call.kind == "append":
             new = (old or b"") + suffix
@@ -156,7 +173,7 @@ class Oracle:
         else:
             self._expect(not call.places, f"{call}: written")
             if call.outcome == "done":
-                self._expect(self._was(call, lambda old: (old or b"") != (arguments[3] or b"")), f"{call}: was equal")
+                self._expect(self._was(call, lambda old: not _is_met(call, old)), f"{call}: was met")
             elif call.outcome == "NotACounter":
                 self._expect(self._was(call, lambda old: old is not None and len(old) != 8), f"{call}: was a counter")
             else:
@@ -165,7 +182,7 @@ class Oracle:
     def _masks_nothing(self, call: Call) -> bool:
         """Whether it may be done with nothing to write: deletes of newest versions where none was."""
         mutations = call.arguments[-1] if call.kind == "mutate" else call.arguments[-1:]
-        if call.places or call.kind not in ("mutate", "check_and_mutate"):
+        if call.places or call.kind not in ("mutate", *CONDITIONAL):
             return False
         columns = [
             (mutation.row, kind, family + b":" + qualifier)

@@ -23,7 +23,7 @@ from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes import apply, prepared, writing
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.tablet_bench import Bench, VanishingFileSystem, everything
-from tests.harness.write_order import ROWS, Call, Oracle, shown
+from tests.harness.write_order import OPERATORS, ROWS, Call, Oracle, shown
 
 COLUMNS = [(b"f", b"n"), (b"g", b"n")]
 CLIENTS = 7
@@ -163,7 +163,7 @@ class Machine:
         self._running[self.runtime.scheduler.current] = call
         call.began = len(self.order)
         try:
-            call.answer = getattr(self.tablet, call.kind)(*call.arguments)
+            call.answer = self._performed(call)
             call.outcome = "done"
         except (OutOfSpace, Unavailable, NotACounter) as error:
             call.outcome = type(error).__name__
@@ -171,6 +171,13 @@ class Machine:
             call.outcome = f"unexpected {error!r}"
         finally:
             call.ended = len(self.order)
+
+    def _performed(self, call: Call) -> Any:
+        if call.kind != "mutate_if":
+            return getattr(self.tablet, call.kind)(*call.arguments)
+        row, family, qualifier, value, operator, mutation = call.arguments
+        spec = ReadSpec({family: frozenset((qualifier,))})
+        return self.tablet.mutate_if(row, spec, operator, value, mutation)
 
     def _chosen(self) -> Call:
         chance = self.chance
@@ -188,7 +195,12 @@ class Machine:
             arguments = (row, [(*column, chance.choice((b"", b"", b"+%d" % chance.randrange(9))))])
         elif kind == "check_and_mutate":
             now = [self._newest_now(row, column), None, b"never"]
-            arguments = (row, *column, chance.choices(now, (6, 2, 1))[0], self._mutation(row))
+            value = chance.choices(now, (6, 2, 1))[0]
+            arguments = (row, *column, value, self._mutation(row))
+            if self._values % 2:
+                kind = "mutate_if"
+                operator = OPERATORS[self._values // 2 % (2 if value is None else len(OPERATORS))]
+                arguments = (*arguments[:4], operator, arguments[4])
         elif kind == "delete_range":
             arguments = (RowRange(row, chance.choice((b"", row + b"\0"))), SERVER_TIME)
         else:
