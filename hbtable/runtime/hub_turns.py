@@ -1,7 +1,8 @@
 """Measures how long the hub works between two looks at its sockets and timers: in that time no client is heard.
 
-A turn may be many short tasks or one long one. Every turn counts, at a cost of half a microsecond; hub_lag.py, which
-looks ten times a second, says what a client felt of them.
+A turn may be many short tasks or one long one. Every turn counts, so every turn pays: half a microsecond in a loop, and
+some ten where each call is a turn of its own, because the process slept before it. So a process measures them where its
+pages show them, and nowhere else. hub_lag.py, which looks ten times a second, says what a client felt of them.
 """
 
 import time

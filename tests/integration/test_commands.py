@@ -297,6 +297,7 @@ def test_metrics_have_the_names_that_operators_know(serving: Running) -> None:
         'hbtable_compaction_seconds_count{kind="merging"}',
     ):
         assert name in series, name
+    assert float(series["hbtable_hub_turn_seconds_count"]) > 0
     assert len(series) < 500, "few enough to scrape in 5 ms"
 
 

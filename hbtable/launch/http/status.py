@@ -76,7 +76,6 @@ class ProcessStatus:
             lambda: float(self._runtime.deaths.total),
         )
         self._hub_lag.start()
-        self._hub_turns.start()
         self._cycle_collector.start()
         if access is not None and access.audit is not None:
             audit = access.audit
@@ -84,6 +83,7 @@ class ProcessStatus:
                 "hbtable_audit_lines_lost", "Lines of the audit that could not be written.", lambda: float(audit.lost())
             )
         if port:
+            self._hub_turns.start()  # each turn pays for it, and nothing but a page shows it
             lag = self._hub_lag.lag_seconds
             text, pause = self._metrics.text, partial(self._runtime.sleep, 0)
             pages = HttpPages(text, self.not_ready, lag, slow_requests, damage, access, pause, warnings)

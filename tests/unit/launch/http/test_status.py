@@ -10,6 +10,7 @@ from hbtable.launch.http.metrics_export import MetricsPage
 from hbtable.launch.http.page_access import PageAccess
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.metrics.registry import Registry
+from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.testing.memory_lockservice import MemoryLockOptions, MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
@@ -34,6 +35,19 @@ def test_readiness_follows_the_lock_and_the_operator() -> None:
         status.close()
 
     runtime.run(life)
+
+
+def test_turns_of_the_hub_are_measured_only_for_pages_that_show_them() -> None:
+    """They cost each call of a client that is slower than the server a tenth of its processor's time."""
+    runtime, registry = GeventRuntime(), Registry()
+    status = ProcessStatus(runtime, registry, MemoryLockService(runtime).open_session("s"))
+    status.open("127.0.0.1", 0, access=None)
+    for _ in range(10):
+        runtime.sleep(0.001)
+    status.close()
+    ((_, _, turns),) = registry.histograms()
+    assert turns.count == 0
+    runtime.close()
 
 
 @pytest.mark.parametrize("lost", [False, True])
