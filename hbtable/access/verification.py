@@ -26,6 +26,8 @@ from hbtable.switches import switches
 _LOG: Final = logging.getLogger(__name__)
 _GOOD_SECONDS: Final = 1.0
 """Promised: who is removed is refused so soon."""
+_BETWEEN_LOOKS_SECONDS: Final = 0.05
+"""Strangers have the lock service asked no more often than this, however many they are."""
 _UNKNOWN: Final = "the list of users cannot be read now: the server's log says why"
 _WRONG: Final = "the user or the password is wrong"
 
@@ -42,6 +44,7 @@ class Verifier:
         self._tries = FailedTries()
         self._of_addresses = AddressTries()
         self._checks = PasswordChecks(runtime)
+        self._look_at = 0.0
         self._known = FreshCopy(runtime, partial(store.read, latest=True), _GOOD_SECONDS)
 
     @switches
@@ -66,8 +69,12 @@ class Verifier:
         self._check(address, self._tries.wait_seconds(address, name, self._runtime.clock_seconds()))
         account = self._accounts_by_name(name)
         stored = None if account is None else account.password
-        if not can_be_password(secret) or not self._is_right(name, secret, stored or NOBODYS, address) or not stored:
-            raise self._failed(address, name, _WRONG)
+        can_be = can_be_password(secret)
+        if not can_be or not self._is_right(name, secret, stored or NOBODYS, address) or not stored:
+            newer = self._newer_password(name, stored)
+            if not can_be or newer is None or not self._is_right(name, secret, newer, address):
+                raise self._failed(address, name, _WRONG)
+            stored = newer
         self._tries.succeeded(address, name)
         return Login(self._options.user(name), password=stored)
 
@@ -146,6 +153,8 @@ class Verifier:
             found = self._store.read().by_token(token_id)
         except HbtableError as error:
             raise _unknown(error) from error
+        if found is None:
+            found = self._latest().by_token(token_id)
         if found is None or not found[1].matches(secret) or name not in ("", found[0].name):
             raise NotAuthenticated("the token is wrong, or was revoked")
         if found[1].has_expired(self._runtime.wall_millis()):
@@ -153,6 +162,34 @@ class Verifier:
                 f"the token {token_id} has expired: `hbtable user token {found[0].name}` gives another"
             )
         return Login(self._options.user(found[0].name), token=found[1])
+
+    @switches
+    def _newer_password(self, name: str, known: PasswordHash | None) -> PasswordHash | None:
+        """The one that the user has now, if it is not the one that is known: what is remembered may be half a second
+        old. Unknown users and wrong passwords ask alike."""
+        account = self._latest().by_name.get(name)
+        return None if account is None or account.password == known else account.password
+
+    @switches
+    def _latest(self) -> Accounts:
+        """The users as they are now, before somebody is refused; nobody where others have just asked. Unavailable."""
+        now = self._runtime.clock_seconds()
+        if now < self._look_at:
+            return Accounts()
+        self._look_at = now + _BETWEEN_LOOKS_SECONDS
+        try:
+            return self._store.read(latest=True)
+        except HbtableError as error:
+            raise _unknown(error) from error
+
+    def knows(self, claimed: str) -> bool:
+        """Whether this is a user of the list or of the configuration, or `token` with a token's number, as far as is
+        known here."""
+        accounts = self._known.value or Accounts()
+        word, _, number = claimed.partition(" ")
+        if word == "token" and number:
+            return accounts.by_token(number) is not None
+        return claimed in accounts.by_name or claimed in self._may_act_for_others
 
     @switches
     def _accounts_by_name(self, name: str) -> Account | None:

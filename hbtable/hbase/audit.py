@@ -51,8 +51,8 @@ UNHEARD: Final = frozenset(
 )
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
 REFUSED_A_MINUTE: Final = 600
-"""Lines about what was denied to one user or failed for him; of all strangers together, refused logins of those who
-said who they are, and as many of those who did not."""
+"""Lines about what was denied to one user or failed for him; of refused logins of those who said that they are one
+user; of all together who said that they are somebody whom the server has not; and of those who said nothing."""
 
 
 def lost_line(wall_millis: int, lost: int, why: str) -> str:
@@ -79,11 +79,13 @@ class AuditTrail:
         """`problem`: the reason why lines cannot be written now, or ""; `lost`: how many never were."""
         self.problem = problem
         self.lost = lost
+        self.knows: Callable[[str], bool] = lambda claimed: False
+        """Whether somebody of this name is a user of this server."""
         self._write = write
         self._wall_millis = wall_millis
         self._minute = 0
         self._refused = Counter[str | None]()
-        """By user in this minute; "": strangers, who may be guessing a password; None: those who name nobody."""
+        """By user in this minute, those apart who only say so; "": made-up users; None: those who name nobody."""
         self._left_out = Counter[str | None]()
 
     def denied(self, client: str, call: str, why: str) -> None:
@@ -117,6 +119,14 @@ class AuditTrail:
         self._left_out[user] += 1
         return False
 
+    def _share(self) -> str | None:
+        """The share of somebody who has proved nothing: one for each user whom the server has, so that nobody hides a
+        guess at his password behind names that he makes up."""
+        claimed = _CLAIMED.get()
+        if not claimed:
+            return None
+        return f"{claimed} (claimed)" if self.knows(claimed) else ""
+
     def watch(self, methods: Iterable[ThriftMethod], words: Words) -> None:
         """From now on each call of these methods leaves a line, but those of UNHEARD."""
         for method in methods:
@@ -142,8 +152,7 @@ class AuditTrail:
 
     def _line(self, client: str, call: str, outcome: str, on: About | None = None, why: str = "") -> None:
         user = acting_user()
-        stranger = "" if _CLAIMED.get() else None
-        if outcome != "ok" and not self._has_room(user.name if user else stranger):
+        if outcome != "ok" and not self._has_room(user.name if user else self._share()):
             return
         line: dict[str, object] = {
             "at": _at(self._wall_millis()),

@@ -48,6 +48,8 @@ class GatewaySecurity:
             self.verifier = verifier
             self.audit = audit
             self.kerberos = kerberos
+            if audit is not None:
+                audit.knows = verifier.knows
 
     def watch(self, interface: ThriftInterface) -> None:
         """Has the audit hear of its calls, when they are bound."""

@@ -140,6 +140,37 @@ def test_the_list_for_open_connections_has_what_a_login_was_let_in_by(
     assert verifier.look() == store.read()
 
 
+def test_who_is_new_is_let_in_at_once_by_a_server_that_has_just_looked(clock: Any, kept: Any) -> None:
+    """So is a new token, and a new password. A stranger has the list read twenty times a second at most."""
+    store, other = (
+        AccountNode(service.open_session(name), clock.clock_seconds)
+        for service in [MemoryLockService(clock.real)]
+        for name in ("server", "operator")
+    )
+    verifier = Verifier(clock, store, OPTIONS)
+    token, record = new_token()
+    for change, name, secret in (
+        (lambda accounts: accounts.with_user("ann", cheap(b"correct horse")), "ann", b"correct horse"),
+        (lambda accounts: accounts.with_password("ann", cheap(b"battery staple")), "ann", b"battery staple"),
+        (lambda accounts: accounts.with_token("ann", record, 0), "ann", token.encode()),
+        (lambda accounts: accounts.with_user("ben", cheap(b"another one")), "ben", b"another one"),
+    ):
+        store.read(latest=True)
+        clock.now += 0.06
+        other.change(change)
+        assert verifier.by_password(name, secret, "h").name == name
+    looks: list[bool] = []
+    read = store.read
+    store.read = lambda latest=False: looks.append(latest) or read(latest)  # type: ignore[method-assign, func-returns-value]
+    for number in range(40):
+        clock.now += 0.01
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password(f"nobody{number}", b"x", f"h{number}")
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_token(b"hbt.000000000000." + b"A" * 43)
+    assert 7 <= sum(looks) <= 8
+
+
 def test_who_tries_too_often_has_to_wait_even_with_the_right_one(verifier: Verifier, clock: Any) -> None:
     for _ in range(5):
         with pytest.raises(NotAuthenticated, match="is wrong"):

@@ -10,6 +10,7 @@ import pytest
 
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
+from hbtable.access.passwords import TokenRecord
 from hbtable.access.user import User, act_as, acting_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import AlreadyExists, Overloaded
@@ -48,12 +49,15 @@ def test_every_method_that_changes_more_than_cells_leaves_a_line_and_no_other_do
 def heard(gateway: Any) -> Any:
     """A gateway that asks who its clients are, and the lines that it writes down."""
     lines: list[dict[str, Any]] = []
-    options = AuthOptions(enabled=True, superusers="ann", plain_text=True)
-    kept: Any = type("Kept", (), {"read": lambda self: Accounts().with_user("ann", cheap(b"correct horse"))})()
+    options = AuthOptions(enabled=True, superusers="ann, root", plain_text=True)
+    accounts = Accounts().with_user("ann", cheap(b"correct horse"))
+    accounts = accounts.with_token("ann", TokenRecord("15d339487989", bytes(32), 0), 0)
+    kept: Any = type("Kept", (), {"read": lambda self, latest=False: accounts})()
     gateway.runtime.offload = lambda kind, function, *arguments: function(*arguments)
     trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: 1_700_000_000_123)
     gateway.context.security = GatewaySecurity(TlsOptions(), options)
-    gateway.context.security.ask(Verifier(gateway.runtime, kept, options), trail)
+    gateway.context.security.ask(verifier := Verifier(gateway.runtime, kept, options), trail)
+    assert verifier.look() is accounts
     trail.watch(gateway.interface.methods.values(), audit_words.THRIFT1)
     gateway.lines = lines
     return gateway
@@ -148,6 +152,28 @@ def test_those_who_name_nobody_hide_no_guess_at_a_password(heard: Any) -> None:
     line = heard.lines[-1]
     assert (len(heard.lines), line["claimed"]) == (REFUSED_A_MINUTE + 1, "ann")
     assert (line["left_out"], "left_out_of" in line) == (7, False)
+
+
+def test_made_up_names_hide_no_guess_at_a_users_password(heard: Any) -> None:
+    """Nor at a token's secret; and guesses in a user's name hide nothing of his own."""
+    trail = heard.context.security.audit
+    for _ in range(2):
+        for number in range(REFUSED_A_MINUTE // 2 + 7):
+            claim(f"made-up{number}")
+            trail.denied("far:1", "login", "wrong")
+            claim(f"token {number:012x}")
+            trail.denied("far:1", "login", "wrong")
+    assert len(heard.lines) == REFUSED_A_MINUTE
+    for known in ("ann", "root", "token 15d339487989"):
+        claim(known)
+        for _ in range(REFUSED_A_MINUTE + 1):
+            trail.denied("far:2", "login", "wrong")
+        assert [line["claimed"] for line in heard.lines[-REFUSED_A_MINUTE:]] == [known] * REFUSED_A_MINUTE
+    claim("")
+    with acting_as(User("ann")):
+        trail.denied("h:1", "getRow", "no right")
+    assert heard.lines[-1]["left_out_of"] == {"token 15d339487989 (claimed)": 1}
+    assert len(heard.lines) == 4 * REFUSED_A_MINUTE + 1
 
 
 def test_a_user_who_is_denied_everything_cannot_fill_the_disk_and_hides_nobody_else() -> None:

@@ -39,7 +39,7 @@ def asking(gateway: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     options = AuthOptions(enabled=True)
     lines: list[dict[str, Any]] = []
     security = gateway.context.security = GatewaySecurity(TlsOptions(), options)
-    kept: Any = type("Kept", (), {"read": lambda self: Accounts()})()
+    kept: Any = type("Kept", (), {"read": lambda self, latest=False: Accounts()})()
     trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: 0)
     security.ask(Verifier(gateway.runtime, kept, options), trail)
     security.tls = object()
