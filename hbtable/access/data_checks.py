@@ -16,9 +16,10 @@ from hbtable.access.user import User
 from hbtable.errors import AccessDenied
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, RowMutation
 from hbtable.model.put_batch import puts_in_columns
-from hbtable.model.read import Columns
+from hbtable.model.read import Columns, ReadSpec
 from hbtable.switches import switches
 
+_MOST_NARROWED: Final = 1000
 _OF_A_FAMILY: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 
 
@@ -27,23 +28,39 @@ class DataChecks:
     """Each call asks `permissions`, which may *switch*, and `caller`. A refusal is AccessDenied, and says nothing of
     the data. Unavailable where the permissions cannot be known."""
 
-    __slots__ = ("_caller", "_permissions")
+    __slots__ = ("_caller", "_narrowed", "_permissions")
 
     def __init__(self, permissions: Callable[[], Permissions], caller: Callable[[], User | None]) -> None:
         self._permissions = permissions
         self._caller = caller
+        self._narrowed: dict[int, tuple[Columns, ReadSpec, ReadSpec]] = {}
+        """The last spec that was narrowed to each of these columns, by their id; the entry keeps them."""
 
     @switches
     def readable(self, table: bytes, asked: Columns | None) -> Columns | None:
         """The part of these columns that a get or a scan may see; `asked` itself where that is all of them."""
         user = self._caller()
         rights = self._permissions().readable(user, table)
-        if rights.whole:
+        if rights.whole or asked is rights.columns:
             return asked
         found = rights.narrowed(asked)
         if not found:
             raise denials.reading(user, table)
         return found
+
+    def narrowed(self, spec: ReadSpec, columns: Columns | None) -> ReadSpec:
+        """The spec of these columns, that readable() gave. Reads of whole rows have one and the same spec, and a user
+        has one part of a table. Hot."""
+        if columns is None or spec.columns is not None:
+            return spec.of_columns(columns)
+        known = self._narrowed.get(id(columns))
+        if known is not None and known[1] is spec and known[0] is columns:
+            return known[2]
+        made = spec.of_columns(columns)
+        if len(self._narrowed) >= _MOST_NARROWED:
+            self._narrowed.clear()
+        self._narrowed[id(columns)] = columns, spec, made
+        return made
 
     @switches
     def shows_all_rows(self, table: bytes) -> bool:

@@ -126,21 +126,17 @@ class WatchedGrants(RecordFollower):
         come."""
         super().__init__(runtime, session, _LOOK_SECONDS, "grants")
         self._file = grants_file(session)
-        self._copy = FreshCopy(runtime, self._read, _GOOD_SECONDS, changed)
+        self.copy = FreshCopy(runtime, self._read, _GOOD_SECONDS, changed)
+        """Whether a call may be checked by the grants that are known, it says."""
         self._said = ""
         """The fault that the log has already."""
-
-    @property
-    def are_good(self) -> bool:
-        """Whether a call may be checked by the grants that are known."""
-        return self._copy.is_good
 
     @switches
     def catch_up(self) -> None:
         """On return the grants that are known may decide a call that came before. Unavailable. Calls that wait at the
         same time share one read."""
         try:
-            self._copy.catch_up()
+            self.copy.catch_up()
         except Unavailable as error:
             raise Unavailable(_UNKNOWN.format(error)) from error
 
@@ -148,14 +144,14 @@ class WatchedGrants(RecordFollower):
     def change(self, edit: Callable[[Grants], Grants]) -> None:
         """As RecordFile.change; in force in this process on return."""
         self._file.change(edit)
-        self._copy.outdate()
+        self.copy.outdate()
         self.refresh()
 
     @switches
     def refresh(self) -> None:
-        self._copy.refresh()
-        if self._copy.failure:
-            self._say(_UNKNOWN.format(self._copy.failure))
+        self.copy.refresh()
+        if self.copy.failure:
+            self._say(_UNKNOWN.format(self.copy.failure))
 
     @switches
     def _read(self) -> Grants:

@@ -1,7 +1,7 @@
 """Requests to read and their answers, in terms that any transport can carry."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final, NamedTuple
 
 from hbtable.errors import InvalidRequest
@@ -147,6 +147,28 @@ class ScanRequest:
     aggregation: Aggregation | None = None
     """Whoever gives one takes ScanPage.aggregated, and a page that is short because of it. Of an older release there
     are rows."""
+
+    def of_spec(self, spec: ReadSpec) -> "ScanRequest":
+        """The same with this spec. dataclasses.replace takes ten times as long, and a call of the class half as long
+        again. Hot."""
+        made: ScanRequest = object.__new__(ScanRequest)
+        rows, asked, backwards, pieces, most, size, position, plain, times, columns, aggregation = _FIELDS
+        rows(made, self.range)
+        asked(made, spec)
+        backwards(made, self.reversed)
+        pieces(made, self.cells_per_row)
+        most(made, self.max_rows)
+        size(made, self.max_bytes)
+        position(made, self.position)
+        plain(made, self.plain)
+        times(made, self.family_times)
+        columns(made, self.by_column)
+        aggregation(made, self.aggregation)
+        return made
+
+
+_FIELDS: Final = tuple(vars(ScanRequest)[one.name].__set__ for one in fields(ScanRequest))
+"""Each sets its field, in their order."""
 
 
 def check_request(request: ScanRequest) -> None:

@@ -35,6 +35,8 @@ class FreshCopy(Generic[T]):
         """The reason why the last read had no answer."""
         self._as_of = -math.inf
         """Every change that was confirmed before this moment is in the value."""
+        self.good_until = -math.inf
+        """It may be used before this moment of the runtime's clock."""
         self._oldest = -math.inf
         """Answers to questions from before this moment do not count."""
         self._catching_up: Event | None = None
@@ -42,7 +44,7 @@ class FreshCopy(Generic[T]):
     @property
     def is_good(self) -> bool:
         """Whether it may be used now."""
-        return not self.is_outdated and self._clock() < self._as_of + self._seconds
+        return self._clock() < self.good_until
 
     @property
     def is_outdated(self) -> bool:
@@ -52,6 +54,8 @@ class FreshCopy(Generic[T]):
     def outdate(self) -> None:
         """Something was changed just now: what is known, or still on its way, may be without it."""
         self._oldest = self._clock()
+        if self.is_outdated:
+            self.good_until = -math.inf
 
     @switches
     def refresh(self) -> None:
@@ -65,6 +69,7 @@ class FreshCopy(Generic[T]):
         self.failure = ""
         if asked >= max(self._as_of, self._oldest):  # an answer to a later question may have come before
             self._as_of = asked
+            self.good_until = asked + self._seconds
             if found != self.value:
                 self.value = found
                 self._taken(found)

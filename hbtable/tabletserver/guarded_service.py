@@ -6,7 +6,6 @@ is the roles' own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import final
 
 from hbtable.access.data_checks import DataChecks
@@ -122,7 +121,7 @@ class GuardedTabletService(TabletService):
     @switches
     def _of_scan(self, tablet_id: int, request: ScanRequest) -> ScanRequest:
         spec = self._narrowed(tablet_id, request.spec)
-        return request if spec is request.spec else replace(request, spec=spec)
+        return request if spec is request.spec else request.of_spec(spec)
 
     @switches
     def _narrowed(self, tablet_id: int, spec: ReadSpec) -> ReadSpec:

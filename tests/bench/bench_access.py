@@ -12,6 +12,7 @@ times a plain one, permissions at most 3 us a call.
 """
 
 import argparse
+import math
 import os
 import statistics
 import sys
@@ -21,7 +22,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType, SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import happybase
 import happybase.connection
@@ -29,14 +30,16 @@ from thriftpy2.transport import TSocket, TSSLSocket
 
 from hbtable.access.actions import Action
 from hbtable.access.data_checks import DataChecks
-from hbtable.access.grants import NO_GRANTS
-from hbtable.access.permissions import Permissions
+from hbtable.access.grants import NO_GRANTS, Grants
 from hbtable.access.scopes import of_table
-from hbtable.access.user import User
+from hbtable.access.user import User, act_as
+from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.permissions.guarded_table import GuardedTable
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.tabletserver.guarded_service import GuardedTabletService
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.bench.bench_trees import cpu_of
 from tests.harness.certificates import CA, put_certificate
 from tests.harness.server import ServerProcess
@@ -134,6 +137,22 @@ class OfTable:
         return self._service.scan(20, request)
 
 
+def checks_of(grants: Grants, user: User) -> DataChecks:
+    """The checks of a gateway whose grants are these, and stay good."""
+    runtime: Any = SimulatedRuntime(1)
+    guard = runtime.run(lambda: Guard(runtime, MemoryLockService(runtime).open_session("s"), frozenset(), list, _none))
+    guard._clock = time.monotonic
+    guard._copy.good_until = math.inf
+    guard._know(grants)
+    act_as(user)
+    checks: DataChecks = guard.data
+    return checks
+
+
+def _none(_: bytes) -> NoReturn:
+    raise AssertionError
+
+
 def guarded(family: bytes) -> tuple[Any, Any]:
     """(a table without checks, the same with both). The user has his rights to the whole table, or to one family, by
     one of three groups, among a thousand grants of others."""
@@ -141,9 +160,8 @@ def guarded(family: bytes) -> tuple[Any, Any]:
     for number in range(1000):
         grants = grants.with_grant(f"user{number}", of_table(b"t%d" % (number % 300)), 0b11)
     rights = Action.READ | Action.WRITE
-    permissions = Permissions({"root"}, grants.with_grant("@readers", of_table(b"t", family), rights))
     ann = User("ann", frozenset(("staff", "readers", "night")))
-    checks = DataChecks(lambda: permissions, lambda: ann)
+    checks = checks_of(grants.with_grant("@readers", of_table(b"t", family), rights), ann)
     tablet = SimpleNamespace(schema=SimpleNamespace(name=b"t"), record=SimpleNamespace(table_id=16))
     tablets: Any = {20: tablet}
     inner: Any = DoesNothing()
@@ -155,16 +173,18 @@ _ROWS: Final = (b"r",)
 _PUTS: Final = (RowMutation(b"r", [(PUT, b"f", b"q", 5, b"v")]),)
 _COLUMN: Final = ReadSpec({b"f": frozenset({b"q"})})
 _SCAN: Final = ScanRequest(spec=ReadSpec({b"f": None}))
+_WHOLE_SCAN: Final = ScanRequest()
 _WORKS: Final[tuple[tuple[str, Callable[[Any], object]], ...]] = (
     ("put", lambda table: table.mutate(_PUTS)),
     ("get of a column", lambda table: table.read_rows(_ROWS, _COLUMN)),
     ("get of all columns", lambda table: table.read_rows(_ROWS, EVERYTHING)),
     ("page of a scan", lambda table: table.scan_page(_SCAN)),
+    ("page of a scan of all columns", lambda table: table.scan_page(_WHOLE_SCAN)),
 )
 
 
 def permissions_micros(calls: int, rounds: int) -> float:
-    """The dearest call: what the checks add to it. Without the right to the whole table, a get of all columns is
+    """The dearest call: what the checks add to it. Without the right to the whole table, a read of all columns is
     narrowed to the family."""
     dearest = 0.0
     for held, family in (("table", b""), ("family", b"f")):

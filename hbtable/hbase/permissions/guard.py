@@ -44,6 +44,8 @@ class Guard:
         self._record = record
         self._permissions = Permissions(superusers)
         self._watched = WatchedGrants(runtime, session, self._know)
+        self._clock = runtime.clock_seconds
+        self._copy = self._watched.copy
         self.data = DataChecks(self.in_force, caller)
         self.position_key = PositionKey(session, runtime.clock_seconds)
 
@@ -63,8 +65,8 @@ class Guard:
     @switches
     def in_force(self) -> Permissions:
         """The permissions for the caller's next check: whatever was granted or revoked a second ago, or earlier, is in
-        them. Unavailable when that cannot be found out; superusers need no grant."""
-        if not self._watched.are_good and not self._permissions.is_superuser(self._caller()):
+        them. Unavailable when that cannot be found out; superusers need no grant. Hot."""
+        if self._clock() >= self._copy.good_until and not self._permissions.is_superuser(self._caller()):
             self._watched.catch_up()
         return self._permissions
 

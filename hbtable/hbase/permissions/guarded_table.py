@@ -6,7 +6,6 @@ look that up costs a read of METADATA: it is done for refused calls only.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, NoReturn, final
 
 from hbtable.access.data_checks import DataChecks
@@ -56,7 +55,7 @@ class GuardedTable:
             if columns is spec.columns:
                 return table.read_rows(rows, spec)
             try:
-                return table.read_rows(rows, spec.of_columns(columns))
+                return table.read_rows(rows, self._checks.narrowed(spec, columns))
             except NoSuchFamily:
                 return table.read_rows(rows, spec.of_columns(self._of_families_there(spec.columns, columns)))
         except _TELLS_ROWS as error:
@@ -67,15 +66,18 @@ class GuardedTable:
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """Each page by the rights at its time: an open scanner keeps none."""
         table, spec = self._table, request.spec
-        columns = self.check_scan(spec.columns)
+        try:
+            columns = self._checks.readable(table.name, spec.columns)
+        except AccessDenied as denied:
+            self._refuse(denied)
         try:
             if columns is spec.columns:
                 return table.scan_page(request)
             try:
-                return table.scan_page(replace(request, spec=spec.of_columns(columns)))
+                return table.scan_page(request.of_spec(self._checks.narrowed(spec, columns)))
             except NoSuchFamily:
                 there = self._of_families_there(spec.columns, columns)
-                return table.scan_page(replace(request, spec=spec.of_columns(there)))
+                return table.scan_page(request.of_spec(spec.of_columns(there)))
         except _TELLS_ROWS as error:
             self._hide_rows(error)
             raise
@@ -86,7 +88,7 @@ class GuardedTable:
         spec = request.spec
         columns = self.check_scan(spec.columns)
         if columns is not spec.columns:
-            request = replace(request, spec=spec.of_columns(columns))
+            request = request.of_spec(self._checks.narrowed(spec, columns))
         return self._table.page_ahead(request)
 
     @switches

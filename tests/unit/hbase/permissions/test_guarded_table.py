@@ -39,6 +39,7 @@ class Table:
     def __init__(self, families: tuple[bytes, ...] = (b"f", b"g")) -> None:
         self.families = families
         self.asked: list[Any] = []
+        self.specs: list[ReadSpec] = []
         self.changes = 0
         self.state: TableState | None = TableState.ENABLED
 
@@ -66,6 +67,7 @@ class Table:
             if family not in self.families:
                 raise NoSuchFamily(family.decode())
         self.asked.append(spec.columns)
+        self.specs.append(spec)
 
     def mutate(self, _: Any) -> None:
         self.changes += 1
@@ -81,6 +83,27 @@ def test_who_may_read_all_asks_for_what_he_asked_for() -> None:
     guarded(table, NO_GRANTS.with_grant("ann", of_table(b"t"), Action.READ)).read_rows((b"r",), spec)
     guarded(table, NO_GRANTS, User("admin")).scan_page(ScanRequest())
     assert table.asked == [None, None]
+
+
+def test_what_was_narrowed_is_narrowed_again_for_each_spec_and_each_part() -> None:
+    table = Table((b"f", b"g", b"h"))
+    grants = NO_GRANTS
+    for user, families in (("ann", (b"f",)), ("ben", (b"f", b"g"))):
+        for family in families:
+            grants = grants.with_grant(user, of_table(b"t", family), Action.READ)
+    permissions, now = Permissions((), grants), [ANN]
+    mine = GuardedTable(table, DataChecks(lambda: permissions, lambda: now[0]))
+    whole, versions, named = ReadSpec(), ReadSpec(max_versions=3), ReadSpec({b"f": None, b"h": None})
+    for _ in range(2):
+        for user in (ANN, User("ben")):
+            now[0] = user
+            part = {b"f": None} if user is ANN else {b"f": None, b"g": None}
+            for spec in (whole, versions, named, whole):
+                table.specs.clear()
+                mine.read_rows((b"r",), spec)
+                mine.scan_page(ScanRequest(spec=spec, max_rows=7))
+                seen = {b"f": None} if spec is named else part
+                assert table.specs == [spec.of_columns(seen)] * 2
 
 
 def test_a_right_to_a_family_that_is_not_there_is_in_nobodys_way() -> None:
