@@ -42,8 +42,8 @@ native: $(VENV)/.native
 
 # Tests start Python thousands of times. Where the environment says to write no bytecode (images of containers do), each
 # of them compiles all that it imports once more: the start of a server takes 1.3 s of the processor, and 0.6 s with it.
-test test-quick verify check compat long-tests turns cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONDONTWRITEBYTECODE =
-test test-quick verify check compat long-tests turns cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
+test test-quick bytecode verify check compat long-tests turns cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONDONTWRITEBYTECODE =
+test test-quick bytecode verify check compat long-tests turns cluster-test cluster-test-waiting cluster-test-alone other-systems unsteady: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 
 # Sets of text have another order in each process of Python, unless this says which.
 test test-quick turns: export PYTHONHASHSEED = 0
@@ -69,6 +69,12 @@ test-quick: $(VENV)/.test
 test: $(VENV)/.test
 	$(BIN)/pytest $(WAITING) -m "not verify and not alone and not turns" $(ARGS)
 
+# Each process of `make test` collects all tests, for 12 s of its processor, and for 29 s where it has to compile them, as
+# all of them do at once where nothing is compiled yet. What cannot be collected is told by `make test`.
+.PHONY: bytecode
+bytecode: $(VENV)/.test
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+
 .PHONY: turns
 turns: $(VENV)/.test
 	$(BIN)/pytest $(PARALLEL) -m turns $(ARGS)
@@ -76,13 +82,15 @@ turns: $(VENV)/.test
 # Each part prints pytest's summary line, then here how long it took.
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
 
+# To collect all tests for a few of them takes longer than some of these do.
+MEASURING = $(shell grep -rlw --include='test_*.py' 'mark\.alone' tests)
+
 .PHONY: verify
-verify: $(VENV)/.test $(VENV)/.web $(VENV)/.engines # here, as pip takes hbtable out of what two sides would use
+verify: $(VENV)/.test $(VENV)/.web $(VENV)/.engines $(VENV)/.manual $(VENV)/.types # here, as pip takes hbtable out of what two sides would use
 	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
-	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
+	@$(call TIMED,$(BIN)/pytest -m alone $(MEASURING),tests that measure)
 	@$(call TIMED,$(MAKE) cluster-test-alone,cluster tests that measure)
-	@$(call TIMED,$(MAKE) manual,make manual)
-	@$(call TIMED,$(MAKE) types,make types)
+	@$(call TIMED,.ci/side-by-side "$(MAKE) manual" "$(MAKE) types",make manual and make types)
 	@$(call TIMED,.ci/side-by-side "$(MAKE) compat" "$(MAKE) other-systems",make compat and make other-systems)
 
 # Warnings are errors: links that lead nowhere, docstrings that are no text.

@@ -189,14 +189,14 @@ def test_a_job_goes_on_with_the_rows_and_the_time_of_its_first_run(
     monkeypatch.setenv("MARK", str(tmp_path / "mark"))
     expected, counts, web = counted(server), db.create_table("counts", ["n"]), db.table("webtable")
     with pytest.raises(OSError, match="broken off"):
-        mapreduce.run(web, words, breaks_off, counts, on=on, work=tmp_path / "work", attempts=1)
+        mapreduce.run(web, words, breaks_off, counts, on=on, work=tmp_path / "work", attempts=1, workers=1)
     first = {time for _, data in counts.scan(include_timestamp=True) for _, time in data.values()}
     with pytest.raises(hbtable.InvalidRequest, match="holds another job"):
         mapreduce.run(web, postings, index, counts, on=on, work=tmp_path / "work")
     (tmp_path / "mark").touch()
     web.put("late", {"contents:": "late"})
     try:
-        result = mapreduce.run(web, words, breaks_off, counts, on=on, work=tmp_path / "work", attempts=1)
+        result = mapreduce.run(web, words, breaks_off, counts, on=on, work=tmp_path / "work", attempts=1, workers=1)
     finally:
         web.delete("late")
     assert plain(server, "counts") == expected
@@ -208,7 +208,7 @@ def test_files_in_and_out(tmp_path: Path) -> None:
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
     files[0].write_text("one two\r\ntwo\n")
     files[1].write_text("two three")
-    result = mapreduce.run(files, words_of_a_line, line, tmp_path / "out", sum_of, reducers=2)
+    result = mapreduce.run(files, words_of_a_line, line, tmp_path / "out", sum_of, reducers=2, workers=1)
     lines = sorted(one for file in (tmp_path / "out").iterdir() for one in file.read_text().splitlines())
     assert lines == ["one 1", "three 1", "two 3"]
     assert result.counters["map input"] == 3
@@ -221,7 +221,7 @@ def test_counters_are_sums_also_where_they_are_no_more_than_nothing(tmp_path: Pa
     for file, weight in zip(files, ("-3", "5", "-2", "-4"), strict=True):
         file.write_text(weight)
     for work in (None, tmp_path / "work"):
-        result = mapreduce.run(files, weighs, total, None, on=on, work=work)
+        result = mapreduce.run(files, weighs, total, None, on=on, work=work, workers=1)
         assert result.counters == {
             "map input": 4, "map output": 4, "reduce input": 4, "output": 4, "retried tasks": 0,
             "weight": -4, "nothing": 0,
@@ -230,7 +230,7 @@ def test_counters_are_sums_also_where_they_are_no_more_than_nothing(tmp_path: Pa
 
 @pytest.mark.parametrize("on", ENGINES)
 def test_a_job_of_an_empty_table_has_its_own_counters(db: hbtable.Database, on: Any) -> None:
-    result = mapreduce.run(db.create_table("empty", ["n"]), words, total, None, on=on)
+    result = mapreduce.run(db.create_table("empty", ["n"]), words, total, None, on=on, workers=1)
     own = ("map input", "map output", "reduce input", "output", "retried tasks")
     assert result.counters == dict.fromkeys(own, 0)
 
@@ -241,15 +241,15 @@ def test_a_job_does_not_go_on_into_a_table_that_was_made_anew(
     monkeypatch.setenv("MARK", str(tmp_path / "mark"))
     web, counts = db.table("webtable"), db.create_table("counts", ["n"])
     with pytest.raises(OSError, match="broken off"):
-        mapreduce.run(web, words, breaks_off, counts, work=tmp_path / "work", attempts=1)
+        mapreduce.run(web, words, breaks_off, counts, work=tmp_path / "work", attempts=1, workers=1)
     db.truncate_table("counts", disable=True)
     with pytest.raises(hbtable.InvalidRequest, match="holds another job: 'output' was table counts "):
-        mapreduce.run(web, words, breaks_off, counts, work=tmp_path / "work", attempts=1)
+        mapreduce.run(web, words, breaks_off, counts, work=tmp_path / "work", attempts=1, workers=1)
 
 
 def test_the_last_error_of_a_task_is_the_jobs(db: hbtable.Database) -> None:
     with pytest.raises(OSError, match="as ever") as caught:
-        mapreduce.run(db.table("webtable"), always_fails, total, None, attempts=2)
+        mapreduce.run(db.table("webtable"), always_fails, total, None, attempts=2, workers=1)
     assert any("attempt 2 of 2" in note for note in caught.value.__notes__)
 
 

@@ -1,14 +1,22 @@
-"""The shell's commands for operators against a real server: compactions, caches, garbage, regions, servers."""
+"""The shell's commands for operators against a real server: compactions, caches, garbage, regions, servers.
 
+The shell is in this process, since its start takes half a second of the processor, and there are ninety of them here.
+test_shell.py has the command itself.
+"""
+
+import contextlib
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from hbtable.shell.invocation import ShellOptions
+from hbtable.shell.main import run_lines
 from tests.harness.server import ServerProcess
-from tests.integration.test_shell import shell
 
 pytestmark = pytest.mark.integration
 
@@ -24,6 +32,21 @@ def url(folder: Path) -> Iterator[str]:
     with ServerProcess(folder, ["thrift.slow_seconds=0.0"]) as server:
         yield f"127.0.0.1:{server.port}"
         assert server.stop() == 0
+
+
+class Done(NamedTuple):
+    """What `hbtable shell -n` made of a script."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def shell(url: str, script: str) -> Done:
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = run_lines(ShellOptions(url, interactive=False), iter(script.splitlines(True)))
+    return Done(code, out.getvalue(), errors.getvalue())
 
 
 def answer(url: str, script: str) -> list[str]:

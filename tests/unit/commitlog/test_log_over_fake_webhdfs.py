@@ -105,7 +105,7 @@ def test_commits_wait_until_hdfs_leaves_the_frozen_node_out(seed: int) -> None:
     assert len(story.acknowledged) > 200
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", quick_first(range(6), 2, 2))
 def test_a_log_that_nothing_is_confirmed_of_ends_in_its_time_and_loses_nothing(seed: int) -> None:
     """With HDFS's own defaults, and a shorter deadline than its pipelines have: another server takes over."""
     story = FrozenNode(seed, pipeline_seconds=75, noticed_seconds=630, give_up_seconds=20)

@@ -12,6 +12,7 @@ from hbtable.commitlog.recovery.reading import read_log, sound_groups
 from hbtable.commitlog.recovery.salvage import SegmentSalvage, salvage
 from hbtable.commitlog.segments.high_water import HighWater, decode_high_water, encode_high_water, high_water_path
 from hbtable.errors import Corruption, UnsupportedFormat
+from tests.harness.tiers import quick_first
 
 TABLETS = range(1, 8)
 Spoil = Callable[[bytearray, random.Random], None]
@@ -92,7 +93,7 @@ def is_damaged(bench) -> bool:
 
 @SPOIL
 @pytest.mark.parametrize("marked", [True, False])
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", quick_first(range(25), 5, 5))
 def test_a_tablet_that_lost_anything_is_never_called_whole(bench_of, seed: int, spoil: Spoil, marked: bool) -> None:
     bench = bench_of(seed)
     last = written(bench)
@@ -197,7 +198,7 @@ def zeros(size: int, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("filled", [noise, zeros])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", quick_first(range(20), 5, 5))
 def test_damage_from_before_the_mark_to_the_end_leaves_nobody_whole_who_wrote_after_it(
     bench_of, seed: int, filled: Callable[[int, random.Random], bytes]
 ) -> None:
