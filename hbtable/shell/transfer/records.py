@@ -1,7 +1,7 @@
 """Files of rows: JSON lines, CSV and TSV.
 
-jsonl      {"row": r, "cells": [{"column": c, "timestamp": t, "value": v}, ...]} a line; lossless, bytes that are
-not UTF-8 as {"b64": "..."}
+jsonl      {"row": r, "cells": [{"column": c, "timestamp": t, "value": v}, ...]} a line; every version
+with its time, but no time to live of its own; bytes that are not UTF-8 as {"b64": "..."}
 csv, tsv   a field a column, named as ImportTsv does: HBASE_ROW_KEY, HBASE_TS_KEY, family:qualifier, or "" to skip
 """
 
