@@ -78,6 +78,7 @@ PROGRAMS = st.lists(
             "scan", st.booleans(), st.sampled_from([1, 2, 100]), st.sampled_from([None, 1, 2]),
             st.sampled_from([None, 1, 2]), **READ,
         ),
+        step("scanOfTimes", st.dictionaries(st.sampled_from([b"f", b"g"]), RANGES.filter(bool)), RANGES),
     ),
     min_size=2, max_size=14,
 )  # fmt: skip
@@ -167,6 +168,14 @@ class Thrift2:
         assert first == found[: len(first)]
         assert len(first) >= min(len(found), at_once)
         return [(one.row, cells(one)) for one in found]
+
+    def _scanOfTimes(self, prefix: bytes, of_families: Any, times: Any) -> Any:
+        ranges = {family: TWO.TTimeRange(*one) for family, one in of_families.items()}
+        scan = TWO.TScan(
+            startRow=prefix, stopRow=prefix + b"\xff\xff", maxVersions=5, colFamTimeRangeMap=ranges or None,
+            timeRange=times and TWO.TTimeRange(*times),
+        )  # fmt: skip
+        return [(one.row, cells(one)) for one in self._calls.getScannerResults(self._table, scan, 100)]
 
     def _made_put(self, row: bytes, put: Any) -> Any:
         _, data, time = put
@@ -268,6 +277,17 @@ class Library:
         size = pieces or 1000
         return [(row, found[at : at + size]) for row, found in whole for at in range(0, len(found), size)]
 
+    def _scanOfTimes(self, prefix: bytes, of_families: Any, times: Any) -> Any:
+        found: dict[bytes, Any] = {}
+        for family in (b"f", b"g"):
+            rows = self._table.scan(
+                row_prefix=prefix, columns=[family], versions=5, include_timestamp=True,
+                time_range=of_families.get(family, times),
+            )  # fmt: skip
+            for row, data in rows:
+                found.setdefault(row, []).extend(flat(data))
+        return sorted(found.items())
+
 
 def changes_of(steps: Any) -> hbtable.RowChanges:
     """Puts come first, as in mutateRow."""
@@ -294,7 +314,7 @@ def flat(data: Any) -> list[tuple[bytes, int, bytes]]:
 
 
 def placed(prefix: bytes, name: str, parts: Any) -> Any:
-    if name == "scan":
+    if name in ("scan", "scanOfTimes"):
         return (prefix, *parts)
     if name in ("getMultiple", "existsAll"):
         return ([prefix + row for row in parts[0]],)
