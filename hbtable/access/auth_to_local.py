@@ -44,7 +44,8 @@ class Rule(NamedTuple):
             found: str | None = parts[1] if parts[0] == realm else None
         else:
             found = self._made(parts) if len(parts) - 1 == self.components else None
-        return found.lower() if found is not None and self.small else found
+        # Unicode has letters beside ASCII whose small ones are ASCII's, as the sign for kelvin: that is another name.
+        return found.lower() if found is not None and self.small and found.isascii() else found
 
     def _made(self, parts: Sequence[str]) -> str | None:
         base = _PART.sub(lambda found: parts[int(found[1])], self.text)

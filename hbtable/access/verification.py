@@ -45,6 +45,8 @@ class Verifier:
         self._of_addresses = AddressTries()
         self._checks = PasswordChecks(runtime)
         self._look_at = 0.0
+        self._seen = Accounts()
+        """The list that was read last."""
         self._known = FreshCopy(runtime, partial(store.read, latest=True), _GOOD_SECONDS)
 
     @switches
@@ -135,6 +137,8 @@ class Verifier:
             check_name(other)
         except InvalidRequest as error:
             raise NotAuthenticated(f"{user.name} cannot act for another user: {error}") from error
+        if user.through:
+            raise NotAuthenticated(f"{user.through} acts for {user.name}, who cannot act for {other} meanwhile")
         if not user.is_one_of(self._may_act_for_others):
             raise NotAuthenticated(
                 f"{user.name} may not act for {other}: only superusers may, and those whom auth.proxies names"
@@ -178,14 +182,15 @@ class Verifier:
             return Accounts()
         self._look_at = now + _BETWEEN_LOOKS_SECONDS
         try:
-            return self._store.read(latest=True)
+            self._seen = self._store.read(latest=True)
         except HbtableError as error:
             raise _unknown(error) from error
+        return self._seen
 
     def knows(self, claimed: str) -> bool:
         """Whether this is a user of the list or of the configuration, or `token` with a token's number, as far as is
         known here."""
-        accounts = self._known.value or Accounts()
+        accounts = self._known.value or self._seen  # servers without calls of users follow no list
         word, _, number = claimed.partition(" ")
         if word == "token" and number:
             return accounts.by_token(number) is not None
@@ -194,9 +199,10 @@ class Verifier:
     @switches
     def _accounts_by_name(self, name: str) -> Account | None:
         try:
-            return self._store.read().by_name.get(name)
+            self._seen = self._store.read()
         except HbtableError as error:
             raise _unknown(error) from error
+        return self._seen.by_name.get(name)
 
     @switches
     def _is_right(self, name: str, secret: bytes, stored: PasswordHash, address: str) -> bool:

@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.passwords import parts_of_token
@@ -154,12 +154,16 @@ def _token_id(token: bytes) -> str:
 
 
 def _acting_for(headers: Headers, target: bytes) -> str:
-    """NotAuthenticated when there are two."""
-    query = parse_qs(urlsplit(target.decode("latin-1")).query, keep_blank_values=True)
+    """NotAuthenticated when there are two, or one without a name: a client that knows no user and says so would have
+    the calls of nobody made with its own rights."""
+    asked = target.decode("latin-1").partition("?")[2].partition("#")[0]
+    query = parse_qs(asked, keep_blank_values=True)
     found = [value.decode("utf-8", "replace") for name, value in headers if name == b"doas"]
     found += [value for name, values in query.items() if name.lower() == "doas" for value in values]
     if len(set(found)) > 1:
         raise NotAuthenticated("doAs names more than one user")
+    if found and not found[0].strip():
+        raise NotAuthenticated("doAs is empty: name the user, or leave it out")
     return found[0] if found else ""
 
 

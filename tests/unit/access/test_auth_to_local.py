@@ -26,6 +26,8 @@ BOTH = r"""
         (BOTH, "ann/host@HOME.EXAMPLE", "ann"),
         ("RULE:[1:$1]", "ann@ANY.EXAMPLE", "ann"),
         ("RULE:[1:$1]/L", "Ann@ANY.EXAMPLE", "ann"),
+        ("RULE:[1:$1]/L", "\N{KELVIN SIGN}ate@ANY.EXAMPLE", None),
+        ("DEFAULT/L", "\N{KELVIN SIGN}ate@HOME.EXAMPLE", None),
         ("RULE:[2:$1.$2]", "hue/host@ANY.EXAMPLE", "hue.host"),
         ("RULE:[2:$2-$1@$0](host-.*)s/@.*//", "hue/host@ANY.EXAMPLE", "host-hue"),
         ("RULE:[1:$1]s/a/o/", "anna@X", "onna"),

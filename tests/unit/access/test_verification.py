@@ -171,6 +171,28 @@ def test_who_is_new_is_let_in_at_once_by_a_server_that_has_just_looked(clock: An
     assert 7 <= sum(looks) <= 8
 
 
+def test_who_acts_for_somebody_hands_that_on_to_nobody(verifier: Verifier) -> None:
+    """A login by SASL may be one for another user, and a request by HTTP inside of it names one as well."""
+    hue, ann = User("hue"), User("ann", frozenset({"admins"}))
+    assert verifier.acting_for(hue, "ben").through == "hue"
+    acting = verifier.acting_for(ann, "hue")
+    assert verifier.acting_for(acting, "hue") is acting
+    with pytest.raises(NotAuthenticated, match="ann acts for hue, who cannot act for ben meanwhile"):
+        verifier.acting_for(acting, "ben")
+
+
+def test_a_user_is_known_by_his_name_and_by_the_numbers_of_his_tokens(verifier: Verifier, kept: Any) -> None:
+    """Also where nobody follows the list: by what was read for the login that is refused."""
+    kept.accounts = kept.accounts.with_token("ann", new_token()[1], 0)
+    (token,) = kept.accounts.by_name["ann"].tokens
+    for claimed in ("root", "@admins", "hue"):
+        assert verifier.knows(claimed)
+    with pytest.raises(NotAuthenticated):
+        verifier.by_password("made-up", b"x", "h")
+    assert all(map(verifier.knows, ("ann", "program", f"token {token.token_id}")))
+    assert not any(map(verifier.knows, ("", "made-up", "token", "token ", "token 000000000000", "ann ben", "")))
+
+
 def test_who_tries_too_often_has_to_wait_even_with_the_right_one(verifier: Verifier, clock: Any) -> None:
     for _ in range(5):
         with pytest.raises(NotAuthenticated, match="is wrong"):

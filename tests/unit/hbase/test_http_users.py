@@ -168,7 +168,39 @@ def test_without_tls_no_ticket_is_taken_where_messages_have_to_be_protected(gate
     assert b"takes tickets of Kerberos over HTTPS only" in said
 
 
-@pytest.mark.parametrize("target", ["/?doAs=ben", "/any/path?x=1&doas=ben", "/?doAs=b%65n"])
+@pytest.mark.parametrize(
+    ("headers", "target"),
+    [
+        (["doAs:"], "/"),
+        (["doAs:  "], "/"),
+        ([], "/?doAs="),
+        ([], "/?doAs"),
+        (["doAs: ben"], "/?doAs="),
+        ([], "//[x/?doAs=b c"),
+        ([], "http://[::1/?doAs=%62%20c"),
+        ([], "//\u212f\u2100/?doAs=ben"),
+        ([], "/?doAs=%00"),
+        ([], "/?doAs=ben%00"),
+        ([], "/?doAs=ben%2Cann"),
+        ([], "/?doAs=%40admins"),
+        ([], "/?doAs=BEN%0A"),
+    ],
+)
+def test_who_acts_for_nobody_in_particular_does_not_act_for_himself(
+    asking: Any, headers: list[str], target: str
+) -> None:
+    """A gateway that knows no user and says so with an empty name would call with its own rights."""
+    lines = [f"POST {target} HTTP/1.1", "Host: h", f"Content-Length: {len(BODY)}", f"Authorization: Bearer {TOKEN}"]
+    sent = asking.talk("\r\n".join([*lines, *headers, "", ""]).encode() + BODY).sent
+    ((status, _, said),) = answers(sent)
+    assert status in (400, 401)
+    assert said
+    assert asking.called == []
+
+
+@pytest.mark.parametrize(
+    "target", ["//[x/?doAs=ben", "http://[::1/?doAs=ben#x", "/?doAs=ben", "/any/path?x=1&doas=ben", "/?doAs=b%65n"]
+)
 def test_the_other_user_may_stand_in_the_address(asking: Any, target: str) -> None:
     asking.talk(request(f"Authorization: Bearer {TOKEN}", target=target))
     assert asking.called == [User("ben")]
