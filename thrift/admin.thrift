@@ -369,9 +369,9 @@ service HbtableAdmin {
   list<AdminRow> adminGet(1: binary table, 2: binary row, 3: AdminRead read)
     throws (1: IOError io, 2: IllegalArgument ia)
   AdminPage adminScan(1: binary table, 2: AdminScan scan) throws (1: IOError io, 2: IllegalArgument ia)
-  /** A page of a scan as record batches. With columns: a record a row that has any of the columns which `scan` reads,
-   * without whole families, or of these, if it names none: the row, and the newest value of each, null where there is
-   * none. Without: a record a cell: row, column, timestamp, value. Refused by a server that has no pyarrow. */
+  /** A page of a scan as record batches. With columns: a record a row that has any of the columns or families which
+   * `scan` reads, or of these, if it names none: the row, and the newest value of each, null where there is none.
+   * Without: a record a cell: row, column, timestamp, value. Refused by a server that has no pyarrow. */
   AdminArrowPage adminScanArrow(1: binary table, 2: AdminScan scan, 3: list<AdminArrowColumn> columns)
     throws (1: IOError io, 2: IllegalArgument ia)
   /** An aggregate of the rows that `scan` reads, whole ones; its maxRows is passed over. A page is of as many rows as the

@@ -145,6 +145,26 @@ def test_no_more_is_read_than_that(
     assert (counted.rows, counted.sent, counted.read) == (rows, sent, read)
 
 
+def test_rows_behind_the_sampled_ones_have_a_record_whatever_their_columns_are(world: World) -> None:
+    """Those that have none of the columns of the first 1,000 rows were left out: count(*) was 1004."""
+    table = world.db.create_table("late", ["f", "g"])
+    with table.batch() as batch:
+        for number in range(1004):
+            batch.put(b"r%04d" % number, {"f:a": "1"})
+        for number in range(1004, 1010):
+            batch.put(b"r%04d" % number, {"f:b" if number % 2 else "g:c": "2"})
+    for statement, columns, count in (
+        ("select count(*) from late", [], 1010),
+        ("select count(*) from late where row >= 'r1000'", [], 10),
+        ('select count(*) from late where "f:a" is null', [], 6),
+        ("select count(*) from late where \"f:a\" = '1'", [], 1004),
+        ("select count(*) from late", ["--columns=late=f:a=text"], 1004),
+        ("select count(*) from late", ["--columns=late=f:a=text,g:c=text"], 1007),
+    ):
+        done = world.run("--format=json", *columns, statement)
+        assert (done.exit_code, list(json.loads(done.output).values())) == (0, [count]), done.output
+
+
 def test_a_family_that_is_not_needed_is_not_read(world: World) -> None:
     """As the server counts its reads."""
 

@@ -124,36 +124,40 @@ class AdminArrowCalls:
 
 
 def _by_column(request: ScanRequest, columns: Sequence[AdminArrowColumn]) -> ScanRequest:
-    """The request for these columns, and for whatever else its scan names: a row is there when it has any of them."""
+    """The request for these columns, and for whatever else its scan names: a row is there when it has any of them. A
+    scan that names whole families is of rows, of which only these columns are sent."""
     if request.spec.max_versions != 1 or request.cells_per_row:
         raise BadArgument("a record a row has one value of each column: versions and pieces come without columns")
     wanted = [(family, qualifier) for family, qualifier, _ in columns]
-    others = _named(request.spec.columns)
-    if not wanted and not others:
+    families, others = _named(request.spec.columns)
+    if not wanted and not others and not families:
         raise BadArgument("the call names no columns, and its scan none either")
     named = [*wanted, *(one for one in others if one not in set(wanted))]
-    most = max(_MOST_VALUES // len(named), 1)
+    most = max(_MOST_VALUES // max(len(named), 1), 1)
     return replace(
         request,
-        spec=request.spec.of_columns(_together(named)),
+        spec=request.spec.of_columns(_together(named, families)),
         max_rows=min(request.max_rows, most),
-        by_column=tuple(named) if len(named) <= COLUMNS_BY_COLUMN else (),
+        by_column=tuple(named) if len(named) <= COLUMNS_BY_COLUMN and not families else (),
     )
 
 
-def _named(columns: Columns | None) -> list[tuple[bytes, bytes]]:
+def _named(columns: Columns | None) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:
+    """Whole families, and columns."""
+    families: list[bytes] = []
     found: list[tuple[bytes, bytes]] = []
     for family, qualifiers in (columns or {}).items():
         if qualifiers is None:
-            raise BadArgument("a record of a row has columns: its scan cannot name a whole family")
-        found += [(family, qualifier) for qualifier in sorted(qualifiers)]
+            families.append(family)
+        else:
+            found += [(family, qualifier) for qualifier in sorted(qualifiers)]
     if len(found) > _MOST_COLUMNS:
         raise LimitExceeded(f"the scan names {len(found)} columns, at most {_MOST_COLUMNS} can be")
-    return found
+    return families, found
 
 
-def _together(columns: Sequence[tuple[bytes, bytes]]) -> Columns:
+def _together(columns: Sequence[tuple[bytes, bytes]], families: Sequence[bytes]) -> Columns:
     found: dict[bytes, set[bytes]] = {}
     for family, qualifier in columns:
         found.setdefault(family, set()).add(qualifier)
-    return {family: frozenset(qualifiers) for family, qualifiers in found.items()}
+    return {**{family: frozenset(qualifiers) for family, qualifiers in found.items()}, **dict.fromkeys(families)}

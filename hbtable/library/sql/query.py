@@ -38,7 +38,7 @@ Types = Mapping[str, Mapping[bytes, str]]
 
 def answer(server: Calls, statement: str, types: Types) -> Answer:
     """Tables of the server are those of the statement. Of one without `types` the columns are those of its first rows,
-    as bytes. HbtableError."""
+    as bytes, and its rows are all of the table's. HbtableError."""
     duckdb = _duckdb()
     _check_single(duckdb, statement)
     connection = duckdb.connect(":memory:", config=_CONFIG)
@@ -133,7 +133,7 @@ def _check_column_case(table: str, columns: Iterable[bytes]) -> None:
 
 def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRelation:
     table = ServerTable(server, name.encode("utf-8", "surrogateescape"))
-    table.record()  # TableNotFound
+    record = table.record()  # TableNotFound
     columns = dict(types)
     if not columns:
         columns = dict.fromkeys(_sampled(table), "bytes")
@@ -146,4 +146,5 @@ def _relation(server: Calls, name: str, types: Mapping[bytes, str]) -> TableRela
                 f"read as one of {', '.join(TYPES)}"
             )
     _check_column_case(name, columns)
-    return TableRelation(table, [wide_column(column, TYPES[columns[column]]) for column in sorted(columns)])
+    families = () if types else sorted(record.schema.families)
+    return TableRelation(table, [wide_column(column, TYPES[columns[column]]) for column in sorted(columns)], families)

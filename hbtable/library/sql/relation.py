@@ -1,8 +1,8 @@
 """A table as DuckDB reads it: a data set of Arrow's, which is asked for columns and a filter at each scan.
 
-It has a row for each row of the table with any of its columns. A scan reads the range of rows that can pass the filter.
-Where the filter needs a column, the others are read only if they are asked for; else all of them are, for a row may be
-there by any of them, and sent are those that are asked for.
+It has a row for each row of the table; where its columns were named, for each one with any of these. A scan reads the
+range of rows that can pass the filter. Where the filter needs a column, the others are read only if they are asked for;
+else all of them are, or whole families, for a row may be there by any of them, and sent are those that are asked for.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,13 @@ _BATCH_ROWS: Final = 10_000
 
 @final
 class TableRelation(ds.Dataset):
-    """`columns`: at least one. `error`: what ended a scan, of which DuckDB tells the text alone."""
+    """`columns`: at least one. `families`: all that the table has, if rows without any of the columns are to be there.
+    `error`: what ended a scan, of which DuckDB tells the text alone."""
 
-    def __init__(self, table: TableCalls, columns: Sequence[WideColumn]) -> None:
+    def __init__(self, table: TableCalls, columns: Sequence[WideColumn], families: Sequence[bytes] = ()) -> None:
         self._table = table
         self._columns = columns
+        self._families = families
         self._schema = WideForm(columns, ROW).schema
         self.error: HbtableError | None = None
 
@@ -45,17 +47,19 @@ class TableRelation(ds.Dataset):
         read = {number for number in every if self._schema.names[number] in asked}
         read |= set(every) if found.fields is None else found.fields - {0}
         sent = [self._columns[number - 1] for number in sorted(read)]
-        others = [] if found.present - {0} else [one for one in self._columns if one not in sent]
+        needs_column = bool(found.present - {0})
+        others = [] if needs_column else [one for one in self._columns if one not in sent]
         form = WideForm(sent, ROW)
         if found.passes_nothing:
             reader = pa.RecordBatchReader.from_batches(form.schema, [])
         else:
             named = [(one.family, one.qualifier) for one in (*sent, *others)]
+            whole = () if needs_column else self._families
             request = ScanRequest(
                 RowRange(found.start, found.stop or b""),
-                ReadSpec(columns_of(b":".join(one) for one in named)),
+                ReadSpec(dict.fromkeys(whole) if whole else columns_of(b":".join(one) for one in named)),
                 max_rows=_BATCH_ROWS,
-                by_column=tuple(named),
+                by_column=() if whole else tuple(named),
             )
             reader = pa.RecordBatchReader.from_batches(form.schema, self._kept(form, request))
         return ds.Scanner.from_batches(reader, columns=asked, filter=filter)
