@@ -230,12 +230,12 @@ class GatewayConnection:
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed, (ask, pass_on, more) = wire, framed, self._relaying(source, wire)
-        ahead, cost, wait_for_turn = self._ahead, self._cost, gate(context, self.host, self.login)
+        ahead, cost, wait_for_turn = self._ahead, self._cost, gate(context, self.host, self.login, self._stream)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
-            pending, started = False, clock()
+            pending = False
             try:
-                wait_for_turn(started)
+                started = wait_for_turn(clock())
             except (Unavailable, NotAuthenticated) as error:
                 self._refuse(source, wire, error)
                 continue
@@ -334,7 +334,8 @@ class GatewayConnection:
         """All of them: each of the client's calls tells it why."""
         self._warn("refused the calls of %s: %s", error)
         self._context.security.denied(self.client, "login", str(error))
-        context, wait_for_turn = self._context, self._context.request_gate(self.host)
+        context = self._context
+        wait_for_turn = context.request_gate(self.host, self._stream)
         self._wire, self.framed = wire, source.framed
         pending = bool(source.data)
         while pending or source.begin():

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Protocol as Interface
 from typing import final
 
 from hbtable.access.user import User
@@ -26,6 +27,12 @@ from hbtable.thrift.message_input import MessageInput, Stream
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
 _SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its answer, by method."
+
+
+class RequestGates(Interface):
+    """Runtime.request_gate, for calls of a host."""
+
+    def __call__(self, host: str, stream: Stream | None = None) -> Callable[[float], float]: ...
 
 
 @final
@@ -53,9 +60,7 @@ class ConnectionContext:
         security: GatewaySecurity = NO_SECURITY,
     ) -> None:
         self._runtime = runtime
-        self.request_gate: Callable[[str], Callable[[float], None]] = lambda host: runtime.request_gate(
-            host, waiting_calls
-        )
+        self.request_gate: RequestGates = lambda host, stream=None: runtime.request_gate(host, waiting_calls, stream)
         self.clock: Callable[[], float] = runtime.clock_seconds
         self.wall_millis: Callable[[], int] = runtime.wall_millis
         self.methods: dict[bytes, ThriftMethod] = interface.methods

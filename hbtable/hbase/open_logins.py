@@ -18,6 +18,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.slices import with_pauses
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
+from hbtable.thrift.message_input import Stream
 
 _LOOK_SECONDS: Final = 0.5
 _STAYS_SECONDS: Final = 10.0
@@ -69,18 +70,19 @@ class OpenLogin:
             context.security.denied(self._client, "login", self._why)
 
 
-def gate(context: ConnectionContext, host: str, login: OpenLogin | None) -> Callable[[float], None]:
+def gate(context: ConnectionContext, host: str, login: OpenLogin | None, stream: Stream) -> Callable[[float], float]:
     """The gate that each call of a connection passes: it waits for its turn, and has the login checked. Overloaded;
     NotAuthenticated, Unavailable."""
-    wait_for_turn = context.request_gate(host)
+    wait_for_turn = context.request_gate(host, stream)
     if login is None:
         return wait_for_turn
     check = login.check
 
     @switches
-    def wait_and_check(now: float) -> None:
-        wait_for_turn(now)
+    def wait_and_check(now: float) -> float:
+        began = wait_for_turn(now)
         check()
+        return began
 
     return wait_and_check
 

@@ -24,8 +24,9 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 from gevent.lock import Semaphore
 
-from hbtable.runtime.fair_scheduler import FairScheduler
+from hbtable.runtime.fair_scheduler import FairScheduler, RequestGate
 from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
+from hbtable.runtime.network.sockets import ServedSocket
 from hbtable.runtime.processes.conversation import Conversation
 from hbtable.runtime.processes.worker_process import WorkerProcesses
 from hbtable.runtime.supervision import TaskDeaths, spawn_counted
@@ -218,10 +219,13 @@ class GeventRuntime:
         else:
             self.fair_scheduler.pause()
 
-    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+    def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         share = self.fair_scheduler.share(client)
         self.fair_scheduler.adopt(share)
-        return partial(self.fair_scheduler.begin, share, most)
+        gate = RequestGate(self.fair_scheduler, share, most)
+        if isinstance(stream, ServedSocket):
+            stream.turns = gate
+        return gate
 
     def event(self) -> Event:
         return GeventEvent()

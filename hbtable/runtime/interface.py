@@ -115,10 +115,11 @@ class Runtime(Protocol):
         """*Switches.* 0 lets other tasks run."""
 
     @switches
-    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+    def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         """A function that the calling task calls, with the time, before each request of `client`: it returns when the
         request may be worked on, among those of other clients; *switches* unless that is at once. Overloaded when
-        `most` wait already."""
+        `most` wait already. It returns the time since when the request waits: of a `stream` that comes from a socket
+        here, the next request is not even read before its turn."""
 
     def event(self) -> Event: ...
     def lock(self) -> Lock: ...

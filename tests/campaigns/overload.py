@@ -6,6 +6,10 @@ connections than may wait (thrift.waiting_calls); a request that finds no free c
 client has given up. Answers are counted by the seconds of the processor that the server had, so that other programs on
 the machine change little, and so are refusals, which cost something, too.
 
+There is no verdict when the server was not busy at twice its capacity, because the clients here had not enough of the
+processor to ask for it: a server that waits for requests answers fewer for a second of the processor, and is sound.
+Busy is who computes or waits for a processor.
+
 Failed when at twice the capacity a second of the processor answers less than 0.8 of what it answered at best, or when
 nothing is refused there although the queue is full: then it grows for ever.
 
@@ -14,6 +18,8 @@ nothing is refused there although the queue is full: then it grows for ever.
 
 import argparse
 import select
+import statistics
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -28,15 +34,21 @@ WAITING = 200
 CONNECTIONS = 600
 CLOSED_CONNECTIONS = 50
 RATES = (0.5, 1.0, 1.5, 2.0)
+ROUNDS = 5
+"""All rates take turns, since what others do on the machine changes within seconds. The median counts."""
 GOODPUT = 0.8
+BUSY = 0.9
+"""The part of the time in which the server has to be busy at twice its capacity."""
 
 
 @dataclass
 class Answers:
-    """What came of one run. `processor_seconds`: of the server."""
+    """What came of one run. `processor_seconds`: of the server's hub, and `busy_seconds` also those in which it waited
+    for a processor that others had."""
 
     seconds: float
     processor_seconds: float
+    busy_seconds: float
     asked: int
     good: int
     refused: int
@@ -46,9 +58,16 @@ class Answers:
         """Good answers for a second of the processor."""
         return self.good / max(self.processor_seconds, 0.01)
 
+    @property
+    def busy(self) -> float:
+        """The part of the time in which the server had something to do."""
+        return self.busy_seconds / self.seconds
+
     def __str__(self) -> str:
         per_second = [f"{count / self.seconds:9.0f}" for count in (self.asked, self.good, self.refused)]
-        return " ".join([*per_second, f"{self.rate:12.0f}", f"{self.processor_seconds / self.seconds:9.2f}"])
+        return " ".join(
+            [*per_second, f"{self.rate:12.0f}", f"{self.processor_seconds / self.seconds:9.2f}", f"{self.busy:9.2f}"]
+        )
 
 
 class Crowd:
@@ -91,7 +110,8 @@ class Crowd:
                 is_refused = b"CallQueueTooBig" in have
                 refused += is_refused
                 good += not is_refused
-        answers = Answers(now, processor_seconds() - before, made if rate is not None else asked, good, refused)
+        used, busy = (after - since for after, since in zip(processor_seconds(), before, strict=True))
+        answers = Answers(now, used, busy, made if rate is not None else asked, good, refused)
         while len(free) < len(self._clients):
             for number, _ in self._poll.poll(1.0):
                 have = arrived[number] + self._clients[number].recv(1 << 16)
@@ -103,17 +123,18 @@ class Crowd:
 
 
 class Processor:
-    """The seconds that a process had of the processor."""
+    """The seconds that a process's first thread had of the processor, and those in which it had it or waited for it."""
 
     def __init__(self, process: int) -> None:
         self._file = Path(f"/proc/{process}/schedstat")
 
-    def __call__(self) -> float:
-        return int(self._file.read_text().split()[0]) / 1e9
+    def __call__(self) -> tuple[float, float]:
+        had, waited, _ = map(int, self._file.read_text().split())
+        return had / 1e9, (had + waited) / 1e9
 
 
 def campaign(folder: Path, seconds: float) -> None:
-    """Raises AssertionError when less is answered, or nothing is refused."""
+    """Raises AssertionError when less is answered, or nothing is refused; SystemExit without a verdict."""
     raise_descriptors()
     with ServerProcess(folder / "data", ["log.durability=os", f"thrift.waiting_calls={WAITING}"]) as server:
         connection = server.connect()
@@ -121,29 +142,39 @@ def campaign(folder: Path, seconds: float) -> None:
         connection.table("t").put(b"row", {b"f:a": b"v" * 100})
         assert server.process is not None
         processor = Processor(server.process.pid)
-        closed = Crowd(server.port, CLOSED_CONNECTIONS)
+        closed, crowd = Crowd(server.port, CLOSED_CONNECTIONS), Crowd(server.port, CONNECTIONS)
         closed.ask(1.0, None, processor)
-        capacity = closed.ask(seconds, None, processor)
+        found: dict[float, list[Answers]] = {times: [] for times in (0.0, *RATES)}
+        heads = ("times", "asked/s", "good/s", "refused/s", "good/cpu s", "processor", "busy")
+        print(" ".join(f"{head:>{12 if head == 'good/cpu s' else 9}}" for head in heads))
+        for _ in range(ROUNDS):
+            capacity = closed.ask(seconds / ROUNDS, None, processor)
+            found[0.0].append(capacity)
+            print(f"{'capacity':>9} {capacity}", flush=True)
+            for times in RATES:
+                found[times].append(crowd.ask(seconds / ROUNDS, times * capacity.good / capacity.seconds, processor))
+                print(f"{times:9g} {found[times][-1]}", flush=True)
         closed.close()
-        print(f"{'times':>9} {'asked/s':>9} {'good/s':>9} {'refused/s':>9} {'good/cpu s':>12} {'processor':>9}")
-        print(f"{'capacity':>9} {capacity}", flush=True)
-        crowd = Crowd(server.port, CONNECTIONS)
-        found = {}
-        for times in RATES:
-            found[times] = crowd.ask(seconds, times * capacity.good / capacity.seconds, processor)
-            print(f"{times:9g} {found[times]}", flush=True)
         crowd.close()
         assert connection.table("t").row(b"row")
         assert server.stop() == 0
-    best = max(one.rate for one in (capacity, *found.values()))
+    _judge(found)
+
+
+def _judge(found: dict[float, list[Answers]]) -> None:
+    rates = {times: statistics.median(one.rate for one in answers) for times, answers in found.items()}
     worst = found[RATES[-1]]
-    assert worst.rate >= GOODPUT * best, f"{worst.rate:.0f} answers for a second of the processor, of {best:.0f}"
-    assert worst.refused, "twice the capacity was asked for, and nothing was refused"
+    busy = statistics.median(one.busy for one in worst)
+    if busy < BUSY:
+        sys.exit(f"no verdict: at twice its capacity the server was busy for {busy:.2f} of the time, less than {BUSY}")
+    best, least = max(rates.values()), rates[RATES[-1]]
+    assert least >= GOODPUT * best, f"{least:.0f} answers for a second of the processor, of {best:.0f}"
+    assert any(one.refused for one in worst), "twice the capacity was asked for, and nothing was refused"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each rate")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each rate, in all rounds")
     parser.add_argument("--seed", type=int, default=0, help="as of other campaigns; nothing here is random")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hbtable-overload-") as folder:

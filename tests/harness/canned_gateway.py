@@ -66,8 +66,8 @@ class CannedRuntime:
     def sleep(self, seconds: float) -> None:
         self.pauses += 1
 
-    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
-        return lambda now: None
+    def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
+        return lambda now: now
 
     def lock(self) -> _Lock:
         return _Lock()

@@ -13,7 +13,7 @@ import select
 import socket as standard_socket
 import time
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import gevent
 from gevent import socket as hub_socket
@@ -51,15 +51,25 @@ class Socket(Protocol):
     def close(self) -> None: ...
 
 
+class TurnsOfReading(Protocol):
+    """Says when a connection may go on: a fair_scheduler.RequestGate."""
+
+    @switches
+    def wait(self, readable: Any, /) -> None:
+        """*Switches.* Until the watcher of a socket says that something has arrived, and it may be read."""
+
+
 @final
 class ServedSocket:
     """A connection as its handler gets it. What is sent goes to the system in one call, where that takes it at once:
     gevent's own sendall asks for the size of the buffer each time, and costs 5 us.
 
     gevent's own recv asks the system before it waits. With many clients, or one that is slower than we are, that is in
-    vain, and costs a twelfth of a get. So who was asked in vain is waited for at once the next times."""
+    vain, and costs a twelfth of a get. So who was asked in vain is waited for at once the next times.
 
-    __slots__ = ("_send", "_send_rest", "_socket", "_waits", "close", "fileno", "settimeout", "shutdown")
+    With `turns`, what may take for ever, the next request, is read when it is this connection's turn."""
+
+    __slots__ = ("_send", "_send_rest", "_socket", "_waits", "close", "fileno", "settimeout", "shutdown", "turns")
 
     def __init__(self, socket: hub_socket.socket) -> None:
         self._socket = socket
@@ -71,13 +81,19 @@ class ServedSocket:
         self.shutdown = socket.shutdown
         self.fileno = socket.fileno
         self.close = socket.close
+        self.turns: TurnsOfReading | None = None
 
     @switches
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        socket = self._socket
-        if self._waits and socket._read_event is not None and socket.timeout != 0.0:
+        socket, turns = self._socket, self.turns
+        if turns is not None and socket.timeout is not None:
+            turns = None
+        if self._waits and (readable := socket._read_event) is not None and socket.timeout != 0.0:
             self._waits -= 1
-            socket._wait(socket._read_event)
+            if turns is not None:
+                turns.wait(readable)
+            else:
+                socket._wait(readable)
         while True:
             try:
                 return socket._sock.recv(size, flags)
@@ -85,7 +101,11 @@ class ServedSocket:
                 if socket.timeout == 0.0:
                     raise
             self._waits = _WAITS_AFTER_VAIN
-            socket._wait(socket._read_event)
+            readable = socket._read_event
+            if turns is not None and readable is not None:
+                turns.wait(readable)
+            else:
+                socket._wait(readable)
 
     @switches
     def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None:

@@ -108,9 +108,9 @@ class SimulatedRuntime:
         self.scheduler.wake_at(micros(seconds), task)
         self.scheduler.pause(f"sleeps for {seconds} s")
 
-    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+    def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         """Everybody's turn is at once: what computes takes no virtual time."""
-        return lambda now: None
+        return lambda now: now
 
     def event(self) -> Event:
         return SimulatedEvent(self.scheduler)

@@ -193,8 +193,12 @@ def test_a_call_that_waits_for_its_turn_when_its_connection_is_closed_is_not_beg
     stream.pieces = [framed(message)]
     connection: GatewayConnection
 
-    def turned_out(host: str) -> Callable[[float], None]:
-        return lambda now: connection.turn_out(1)
+    def turned_out(host: str, stream: object) -> Callable[[float], float]:
+        def turn_out(now: float) -> float:
+            connection.turn_out(1)
+            return now
+
+        return turn_out
 
     gateway.context.request_gate = turned_out
     connection = GatewayConnection(stream, f"{RELAYED}:1", gateway.context)

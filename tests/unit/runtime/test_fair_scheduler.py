@@ -170,7 +170,7 @@ def test_refusing_many_does_not_keep_the_others_from_their_turn(hub: Hub) -> Non
         hub.tasks.extend(gevent.spawn(refused) for _ in range(1000))
 
     done = in_an_old_round(hub, come)
-    assert 100 <= done.count("flood") <= 150, "those that waited, and some that came when the first had gone"
+    assert 100 <= done.count("flood") <= 500, "those that waited, and some that came in a young round"
     before = done[: len(done) - 1 - done[::-1].index("flood")]
     assert before.count("refused") <= 30
     assert max(most_waiting) == 100

@@ -365,11 +365,12 @@ def test_a_call_that_is_not_taken_is_to_be_tried_again_and_the_next_one_is_under
 ) -> None:
     turns = [True, False, False]
 
-    def turn(now: float) -> None:
+    def turn(now: float) -> float:
         if not turns.pop():
             raise errors.Overloaded("5000 requests wait for their turn; try again")
+        return now
 
-    gateway.context.request_gate = lambda host: turn
+    gateway.context.request_gate = lambda host, stream: turn
     client = connect(gateway, protocol, framed)
     put = [client.thrift.Mutation(column=b"f:a", value=b"v")]
     refused = client.encode("mutateRow", tableName=b"t", row=b"r", mutations=put)

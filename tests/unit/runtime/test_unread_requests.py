@@ -1,0 +1,142 @@
+"""Requests that wait for their turn are not read before it, by a clock that only goes on while somebody computes."""
+
+import socket as standard_socket
+from collections.abc import Callable, Iterator
+
+import gevent
+import pytest
+from gevent import socket as hub_socket
+
+from hbtable.errors import Overloaded
+from hbtable.runtime.gevent_runtime import FairScheduler, GeventRuntime
+from hbtable.runtime.network.sockets import ServedSocket, is_quiet
+
+COUNT = 40
+
+
+class Crowd:
+    """Connections of one client. Each request takes 1 ms."""
+
+    def __init__(self, most: int) -> None:
+        self.now = 0.0
+        self.runtime = GeventRuntime()
+        self.runtime.clock_seconds = lambda: self.now
+        self.runtime.fair_scheduler = FairScheduler(self.runtime.clock_seconds)
+        self.most = most
+        self.peers: list[standard_socket.socket] = []
+        self.streams: list[ServedSocket] = []
+        self.sockets: list[hub_socket.socket] = []
+        self.tasks: list[gevent.Greenlet] = []
+        self.unread: list[int] = []
+        """At each request that was carried out: those of others that have arrived, and are not read."""
+        self.waited: list[float] = []
+        self.refused = 0
+        for _ in range(COUNT):
+            mine, peer = standard_socket.socketpair()
+            self.peers.append(peer)
+            self.sockets.append(hub_socket.socket(mine.family, mine.type, fileno=mine.detach()))
+            self.streams.append(ServedSocket(self.sockets[-1]))
+            self.tasks.append(gevent.spawn(self.serve, self.streams[-1]))
+        gevent.sleep(0)  # all wait for their first request
+
+    def serve(self, stream: ServedSocket) -> None:
+        gate = self.runtime.request_gate("a client", self.most, stream)
+        try:
+            while stream.recv(100):
+                try:
+                    began = gate(self.now)
+                except Overloaded:
+                    self.refused += 1
+                    continue
+                self.waited.append(self.now - began)
+                self.unread.append(sum(one.fileno() >= 0 and not is_quiet(one) for one in self.streams))
+                self.now += 0.001
+        except OSError:
+            pass
+
+    def ask(self, of: list[standard_socket.socket]) -> None:
+        for peer in of:
+            peer.sendall(b"a request")
+
+    def finish(self) -> None:
+        for peer in self.peers:
+            peer.close()
+        gevent.joinall(self.tasks, timeout=60)
+        assert all(task.ready() for task in self.tasks)
+        assert self.runtime.fair_scheduler.calls == 0
+        for one in self.sockets:
+            one.close()
+        self.runtime.close()
+
+
+@pytest.fixture
+def crowd() -> Iterator[Callable[[int], Crowd]]:
+    made: list[Crowd] = []
+
+    def make(most: int) -> Crowd:
+        made.append(Crowd(most))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.finish()
+
+
+def until(is_done: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if is_done():
+            return
+        gevent.sleep(0.001)
+    raise AssertionError("it did not come to that")
+
+
+def test_what_waits_is_read_at_its_turn(crowd: Callable[[int], Crowd]) -> None:
+    one = crowd(1000)
+    one.ask(one.peers)
+    until(lambda: len(one.unread) == COUNT)
+    assert one.unread == list(range(COUNT - 1, -1, -1)), "all were read as they came, and most waited then"
+
+
+def test_the_time_that_a_request_waits_unread_counts(crowd: Callable[[int], Crowd]) -> None:
+    one = crowd(1000)
+    one.ask(one.peers)
+    until(lambda: len(one.waited) == COUNT)
+    assert max(one.waited) > 0.001 * (COUNT - 10)
+
+
+def test_beyond_the_bound_requests_are_refused_and_the_connections_go_on(crowd: Callable[[int], Crowd]) -> None:
+    one = crowd(10)
+    for _ in range(3):
+        done = len(one.unread) + one.refused
+        one.ask(one.peers)
+        until(lambda done=done: len(one.unread) + one.refused == done + COUNT)  # type: ignore[misc]
+    assert one.refused >= 3 * (COUNT - 10 - 6)
+    assert len(one.unread) >= 3 * 10
+    assert one.runtime.fair_scheduler.refused == one.refused
+
+
+@pytest.mark.parametrize("waits", ["for a request", "for its turn"])
+def test_a_connection_that_is_closed_while_it_waits_leaves_its_place(crowd: Callable[[int], Crowd], waits: str) -> None:
+    one = crowd(1000)
+    closed = one.sockets[10:20]
+    if waits == "for its turn":
+        one.ask(one.peers)
+        until(lambda: one.runtime.fair_scheduler.calls > 0)
+    for each in closed:
+        each.close()
+    gevent.joinall(one.tasks[10:20], timeout=60)
+    assert all(task.ready() for task in one.tasks[10:20])
+    if waits == "for a request":
+        one.ask(one.peers[:10])
+    until(lambda: len(one.unread) >= 10 and not one.runtime.fair_scheduler.calls)
+    assert len(one.unread) <= COUNT - (10 if waits == "for a request" else 0)
+
+
+def test_a_task_that_is_killed_while_it_waits_leaves_its_place(crowd: Callable[[int], Crowd]) -> None:
+    one = crowd(1000)
+    one.ask(one.peers)
+    until(lambda: one.runtime.fair_scheduler.calls > 0)
+    gevent.killall(one.tasks[20:])
+    until(lambda: not one.runtime.fair_scheduler.calls)
+    one.ask(one.peers[:5])
+    until(lambda: len(one.unread) >= 20 + 5)
