@@ -111,13 +111,17 @@ class Gate:
     def closed(self) -> str:
         return self._closed
 
+    def deadline(self) -> float:
+        """The time at which a writer that begins to wait now gives up."""
+        return self._runtime.clock_seconds() + self._wait_seconds
+
     @switches
-    def admit(self, large: bool = False) -> None:
+    def admit(self, large: bool = False, deadline: float | None = None) -> None:
         """*Switches* while writers have to wait; without a switch since the last look on return. `large`: the write is
-        of very many cells or bytes. Unavailable after `wait_seconds`, StaleLocation when closed: nothing was
-        applied."""
+        of very many cells or bytes. `deadline`: that of before, of a writer that comes again. Unavailable after it,
+        StaleLocation when closed: nothing was applied."""
         self.check_served()
-        deadline = self._runtime.clock_seconds() + self._wait_seconds
+        deadline = self.deadline() if deadline is None else deadline
         counted = False
         while True:
             reason, waker = self._reason(large)
@@ -132,6 +136,10 @@ class Gate:
             self._shared.attention()
             waker.wait(left)
             self.check_served()
+
+    def stops(self, large: bool = False) -> bool:
+        """Whether admit() would switch or raise, now."""
+        return bool(self._closed or self._reason(large)[0])
 
     def _reason(self, large: bool) -> tuple[str, Event]:
         """The reason why writers wait, "" when they need not; and the event to wait for."""

@@ -52,6 +52,10 @@ class ReadIsOld(Exception):
     was visible: it has to read again."""
 
 
+class NoRoomYet(Exception):
+    """A write that holds its rows would have to wait at the gate. Nothing happened."""
+
+
 @final
 class TabletWriter:
     """Takes writes through the log into the memtables of one tablet. Hot."""
@@ -176,11 +180,19 @@ class TabletWriter:
 
     @switches
     def _commit_locked(self, mutations: Sequence[RowMutation], in_parts: bool = False) -> CheckedWrite:
-        taken = self._row_locks.acquire_each(set(rows_of(mutations)))
-        try:
-            return self.commit(mutations, in_parts=in_parts)
-        finally:
-            self._row_locks.release_all(taken)
+        """Waits at the gate while it holds none of its rows, for whose locks others would wait as long."""
+        rows, deadline = set(rows_of(mutations)), self._gate.deadline()
+        while True:
+            if not in_parts and self._waits_for_long():
+                keep_checksums(mutations)
+            self._admit(mutations, in_parts, deadline)
+            taken = self._row_locks.acquire_each(rows)
+            try:
+                return self.commit(mutations, in_parts=in_parts, waits=False)
+            except NoRoomYet:
+                continue
+            finally:
+                self._row_locks.release_all(taken)
 
     @switches
     def commit(
@@ -188,23 +200,31 @@ class TabletWriter:
         mutations: Sequence[RowMutation],
         ranges_deleted: int = -1,
         in_parts: bool = False,
+        waits: bool = True,
     ) -> CheckedWrite:
         """The caller holds all rows of the mutations. `ranges_deleted`: the state's, of before the caller read what
-        these are made of; ReadIsOld when it has grown. `in_parts`: they are very many or large. Waits at the gate. May
-        switch."""
-        enqueue = partial(self._enqueue_many if in_parts else self._enqueue_any, ranges_deleted=ranges_deleted)
+        these are made of; ReadIsOld when it has grown. `in_parts`: they are very many or large. Waits at the
+        gate; NoRoomYet instead, unless `waits`. May switch."""
+        write = self._enqueue_many if in_parts else self._enqueue_any
+        enqueue = partial(write, ranges_deleted=ranges_deleted, waits=waits)
         try:
             if not in_parts and self._waits_for_long():
                 keep_checksums(mutations)
+            self._check_room(in_parts, waits)
             self._admit(mutations, in_parts)
             self._check_as_read(ranges_deleted)
             return enqueue(mutations)
         except NeedsNewest:
             # Every row is held: no other write of them comes between this read and the log's queue.
             resolved = [self._resolve(mutation) for mutation in mutations]
+            self._check_room(in_parts, waits)
             self._gate.admit(in_parts)
             self._check_as_read(ranges_deleted)
             return enqueue(resolved)
+
+    def _check_room(self, large: bool, waits: bool) -> None:
+        if not waits and self._gate.stops(large):
+            raise NoRoomYet
 
     @switches
     def commit_increment(
@@ -234,9 +254,9 @@ class TabletWriter:
             raise ReadIsOld
 
     @switches
-    def _admit(self, mutations: Sequence[RowMutation], large: bool = False) -> None:
+    def _admit(self, mutations: Sequence[RowMutation], large: bool = False, deadline: float | None = None) -> None:
         """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone."""
-        self._gate.admit(large)
+        self._gate.admit(large, deadline)
         message = self._shared.out_of_space
         if not message or self._gate.exempt:
             return
@@ -257,19 +277,19 @@ class TabletWriter:
         return self._queue(built)
 
     @switches
-    def _enqueue_any(self, mutations: Sequence[RowMutation], ranges_deleted: int) -> CheckedWrite:
+    def _enqueue_any(self, mutations: Sequence[RowMutation], ranges_deleted: int, waits: bool) -> CheckedWrite:
         """As _enqueue(), or by turns with other tasks if they are very many or large. The caller holds every row."""
         if not _are_many(mutations):
             try:
                 return self._enqueue(mutations)
             except IsHeavy:
                 pass  # raised before any switch
-        return self._enqueue_many(mutations, ranges_deleted)
+        return self._enqueue_many(mutations, ranges_deleted, waits)
 
     @switches
-    def _enqueue_many(self, mutations: Sequence[RowMutation], ranges_deleted: int = -1) -> CheckedWrite:
+    def _enqueue_many(self, mutations: Sequence[RowMutation], ranges_deleted: int, waits: bool) -> CheckedWrite:
         """As _enqueue(), by turns with other tasks before the log's queue. The caller holds every row, and was admitted
-        without a switch since. CostExceeded: nothing happened."""
+        without a switch since. CostExceeded, NoRoomYet: nothing happened."""
         state, gate, pacer = self._state, self._gate, self._costed_pacer(mutations[0].row)
         while True:
             builder, sequence = state.builder, state.sequence
@@ -285,6 +305,7 @@ class TabletWriter:
                 for pairs in built.by_stack:  # not after an error: the log may apply them yet
                     let_go(pairs, pacer.pause)
                 return built
+            self._check_room(True, waits)
             self._admit(mutations, True)  # the schema was changed, or the tablet is about to leave
             self._check_as_read(ranges_deleted)
 

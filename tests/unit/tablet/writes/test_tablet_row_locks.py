@@ -12,6 +12,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutati
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.tablet import Tablet
+from hbtable.tablet.writes import writing
 from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, VanishingFileSystem, delete, put, values
 
@@ -307,6 +308,73 @@ def test_none_reads_a_row_of_a_batch_that_waits_at_the_gate(bench: Bench, change
             one.join()
             assert one.error is None
         assert values(tablet, b"r") in ({b"f:n": number(100)}, {b"f:n": expected})
+        assert not state.row_locks.held
+
+    bench.run(main)
+
+
+DELETES_NEWEST = (DELETE_VERSION, b"f", b"n", SERVER_TIME, b"")
+PLAIN_WRITES: dict[str, Callable[[Tablet], object]] = {
+    "very many cells": lambda tablet: tablet.mutate(
+        [RowMutation(b"r", [(PUT, b"f", b"%d" % column, SERVER_TIME, b"") for column in range(30)])]
+    ),
+    "a delete of the newest": lambda tablet: tablet.mutate([RowMutation(b"r", [DELETES_NEWEST])]),
+    "very many of them": lambda tablet: tablet.mutate([RowMutation(b"r", [DELETES_NEWEST] * 30)]),
+    "a row that is held": lambda tablet: tablet.mutate([put(b"r", b"f:n", b""), put(b"s", b"f:n", b"")]),
+    "very many rows": lambda tablet: tablet.mutate([put(b"r%02d" % row, b"f:n", b"") for row in range(30)]),
+}
+
+
+@pytest.mark.parametrize("waits_for", ["memory", "a compaction", "another write"])
+@pytest.mark.parametrize("when", ["before", "while it waits for a row", "while it is resolved"])
+@pytest.mark.parametrize("what", PLAIN_WRITES)
+def test_no_row_is_held_by_a_write_that_waits_at_the_gate(
+    bench: Bench, what: str, when: str, waits_for: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writes and read-modify-writes of the row would wait as long, although there is room for them."""
+    monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:n", b"old")])
+        state = tablet._state
+        stalls = state.shared.stalls.value
+
+        def stop(stops: bool = True) -> None:
+            if waits_for == "memory":
+                state.shared.memtable_limit_bytes = state.shared.admit_above_bytes = -1 if stops else 1 << 30
+                state.shared.memory_freed.set()
+            elif waits_for == "a compaction":
+                state.gate.stall(99 if stops else 0)
+            else:
+                (state.gate.hold if stops else state.gate.let_go)()
+
+        if when == "before":
+            stop()
+            task = bench.runtime.spawn(PLAIN_WRITES[what], tablet)
+        elif when == "while it waits for a row":
+            for row in (b"r", b"r07", b"s"):
+                state.row_locks.acquire(row)
+            task = bench.runtime.spawn(PLAIN_WRITES[what], tablet)
+            eventually(bench, lambda: any(state.row_locks.held.values()))
+            stop()
+            state.row_locks.release_all((b"r", b"r07", b"s"))
+        else:
+            resolve = writing.TabletWriter._resolve
+
+            def resolved(writer: writing.TabletWriter, mutation: RowMutation) -> RowMutation:
+                made = resolve(writer, mutation)
+                if state.shared.stalls.value == stalls and not state.gate.stops():
+                    stop()
+                return made
+
+            monkeypatch.setattr(writing.TabletWriter, "_resolve", resolved)
+            task = bench.runtime.spawn(PLAIN_WRITES[what], tablet)
+        eventually(bench, lambda: state.shared.stalls.value > stalls or task.join(0))
+        assert not state.row_locks.held
+        stop(False)
+        task.join()
+        assert task.error is None
         assert not state.row_locks.held
 
     bench.run(main)
