@@ -310,7 +310,7 @@ $(VENV)/.sources: $(VENV)/.made tests/sources.txt
 
 $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
 	@echo "installing hbtable, the packages it needs and those of its tests and checks into $(VENV), which is done once"
-	@$(INSTALL) --use-pep517 --editable '.[test,check,native,parquet]'
+	@$(INSTALL) --use-pep517 --editable '.[test,check,native,parquet,cel]'
 	@touch $@ $(VENV)/.run $(VENV)/.native
 
 $(VENV)/.web: $(VENV)/.test

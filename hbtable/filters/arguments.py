@@ -4,11 +4,14 @@ Strings are quoted; numbers, true, false and operators are not.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import BadFilter
 from hbtable.filters import expression as ex
+from hbtable.filters.cel.language import Variable, source_of, variables_of
 from hbtable.filters.comparators import KINDS, OPERATORS, check
+from hbtable.model.values import shown
 
 _MAX_INT: Final = 2**31 - 1
 _MAX_LONG: Final = 2**63 - 1
@@ -216,6 +219,31 @@ def _column_value(given: _Arguments) -> ex.Leaf:
     return ex.ColumnValue(given.column(), given.comparison(2))
 
 
+def _cel(given: _Arguments) -> ex.Leaf:
+    texts = given.strings()
+    if not texts:
+        raise given.error("an expression is expected")
+    return _expression(given, 0, texts, ex.Cel)
+
+
+def _cel_projection(given: _Arguments) -> ex.Leaf:
+    column, *texts = given.strings() or (b"",)
+    if not texts:
+        raise given.error("a column and an expression are expected")
+    if column.find(b":") <= 0:
+        raise given.error(f"{shown(column)} is no column of the form 'family:qualifier'", 0)
+    return _expression(given, 1, texts, partial(ex.CelProjection, column))
+
+
+def _expression(
+    given: _Arguments, place: int, texts: list[bytes], make: Callable[[str, tuple[Variable, ...]], ex.Leaf]
+) -> ex.Leaf:
+    try:
+        return make(source_of(texts[0]), variables_of(texts[1:]))
+    except ValueError as error:
+        raise given.error(str(error), place) from error
+
+
 _FILTERS: Final[dict[bytes, Callable[[_Arguments], ex.Leaf]]] = {
     b"KeyOnlyFilter": _key_only,
     b"FirstKeyOnlyFilter": _first_key_only,
@@ -236,6 +264,11 @@ _FILTERS: Final[dict[bytes, Callable[[_Arguments], ex.Leaf]]] = {
     b"SingleColumnValueExcludeFilter": _single_column_value(exclude=True),
     b"DependentColumnFilter": _dependent_column,
     b"ColumnValueFilter": _column_value,
+    b"CelFilter": _cel,
+    b"CelProjectionFilter": _cel_projection,
 }
 
-FILTER_NAMES: Final = frozenset(_FILTERS)
+OWN_FILTER_NAMES: Final = frozenset((b"CelFilter", b"CelProjectionFilter"))
+"""Those that HBase has not."""
+FILTER_NAMES: Final = frozenset(_FILTERS) - OWN_FILTER_NAMES
+"""HBase's."""

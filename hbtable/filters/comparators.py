@@ -11,8 +11,9 @@ DependentColumnFilter lets through, `<` is "not found", `>=` is "found", `<=` al
 
 from typing import Final
 
+from hbtable.filters.asking import PartsOf
 from hbtable.filters.expression import Comparison
-from hbtable.filters.searching import PartsOf, Searches, Test, here
+from hbtable.filters.searching import Searches, Test, here
 
 OPERATORS: Final = ("<", "<=", "=", "!=", ">", ">=")
 KINDS: Final = ("binary", "binaryprefix", "regexstring", "substring")

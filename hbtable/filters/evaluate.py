@@ -14,11 +14,13 @@ from hbtable.errors import InvalidRequest
 from hbtable.filters import cell_filters as cells_
 from hbtable.filters import expression as ex
 from hbtable.filters import row_filters as rows_
+from hbtable.filters.asking import Ask, PartsOf
+from hbtable.filters.cel.rows import CelNode, CelProjectionNode, Expression
 from hbtable.filters.column_bounds import FORGETFUL, Spans, column_bounds
 from hbtable.filters.comparators import test_of
 from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, FilterNode
-from hbtable.filters.searching import Ask, PartsOf, Searches, here
+from hbtable.filters.searching import Searches, here
 from hbtable.model.cell import Cell
 from hbtable.switches import switches
 
@@ -147,6 +149,7 @@ class RowFilter:
         column, _, step = self._place
         return row == self._part_row and step == NEXT_FAMILY and column.startswith(family + b":")
 
+    @switches
     def end(self, kept: list[Cell]) -> list[Cell]:
         """The row stage, for what is left of the row."""
         if not kept:
@@ -154,7 +157,7 @@ class RowFilter:
         kept = self._root.sift(kept)
         if not kept or self._root.rejects_row():
             return []
-        return kept
+        return self._root.project(kept)
 
     @switches
     def _kept(self, cells: Sequence[Cell], max_versions: int, in_parts: bool = False) -> list[Cell]:
@@ -264,6 +267,10 @@ def _node_of(expression: ex.Expression, is_reversed: bool, searches: Searches) -
             return cells_.ColumnRangeNode(expression)
         case ex.ColumnValue(column, comparison):
             return cells_.ColumnValueNode(column, test_of(comparison, searches, _values_of(column)))
+        case ex.Cel(source, variables):
+            return CelNode(Expression(searches, source, variables, is_condition=True))
+        case ex.CelProjection(column, source, variables):
+            return CelProjectionNode(Expression(searches, source, variables, is_condition=False), column)
     assert_never(expression)
 
 

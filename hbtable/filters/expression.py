@@ -1,11 +1,13 @@
 """The filter language as values: what a filter text says, nothing of how it is evaluated.
 
 One class for each of HBase's 19 filters that its parser knows (their names without "Filter"; the two SingleColumnValue
-filters share one), and four that combine: All (AND), AnyOf (OR), Skip, While.
+filters share one), two of our own in CEL, and four that combine: All (AND), AnyOf (OR), Skip, While.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from hbtable.filters.cel.language import Variable
 
 
 class Comparison(NamedTuple):
@@ -147,6 +149,23 @@ class ColumnValue:
 
 
 @dataclass(frozen=True, slots=True)
+class Cel:
+    """Rows for which an expression in CEL gives true; not those that lack a column which it needs."""
+
+    source: str
+    variables: tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CelProjection:
+    """Instead of the cells of each row one, whose value is that of an expression in CEL."""
+
+    column: bytes
+    source: str
+    variables: tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """AND, in the order written; two members at least."""
 
@@ -177,5 +196,6 @@ class While:
 Leaf = (
     KeyOnly | FirstKeyOnly | Prefix | ColumnPrefix | ColumnCountGet | Page | ColumnPagination | InclusiveStop
     | Timestamps | RowKey | Family | Qualifier | Value | ColumnRange | SingleColumnValue | DependentColumn | ColumnValue
+    | Cel | CelProjection
 )  # fmt: skip
 Expression = Leaf | All | AnyOf | Skip | While

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import BadFilter
-from hbtable.filters.arguments import Argument, leaf_of
+from hbtable.filters.arguments import OWN_FILTER_NAMES, Argument, leaf_of
 from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
 from hbtable.switches import switches_if_given
 
@@ -34,6 +34,9 @@ MAX_FILTERS: Final = 1000
 
 MAX_ARGUMENTS: Final = 10_000
 """Of all filters of one text together: MultipleColumnPrefixFilter compares each cell with all of its own."""
+
+MAX_EXPRESSIONS: Final = 16
+"""In CEL, of one text: each is a question to a worker process about the same rows."""
 
 _FILTERS_BETWEEN_PAUSES: Final = 16
 
@@ -71,7 +74,7 @@ def parse(text: bytes, pause: Callable[[], object] = _go_on) -> Expression:
 class _Reader:
     """Recursive descent over the text; `position` is the next unread byte, never a blank between tokens."""
 
-    __slots__ = ("_arguments", "_filters", "_pause", "position", "text")
+    __slots__ = ("_arguments", "_expressions", "_filters", "_pause", "_skips", "position", "text")
 
     def __init__(self, text: bytes, pause: Callable[[], object]) -> None:
         self.text = text
@@ -79,6 +82,8 @@ class _Reader:
         self._pause = pause
         self._filters = 0
         self._arguments = 0
+        self._expressions = 0
+        self._skips = 0  # that are open
         self._skip_blanks()
 
     def error(self, message: str, position: int = -1) -> BadFilter:
@@ -107,7 +112,9 @@ class _Reader:
             raise self.error(f"Incorrect Filter String: more than {MAX_DEPTH} filters inside each other")
         for keyword in (b"SKIP", b"WHILE"):
             if self._take_keyword(keyword):
+                self._skips += keyword == b"SKIP"
                 member = self._read_unary(depth + 1, keyword)
+                self._skips -= keyword == b"SKIP"
                 return Skip(member) if keyword == b"SKIP" else While(member)
         if self.text[self.position : self.position + 1] == b"(":
             return self._read_bracketed(depth)
@@ -142,6 +149,8 @@ class _Reader:
         self.position += 1
         arguments = self._read_arguments(name)
         self._count_filter(start)
+        if name in OWN_FILTER_NAMES:
+            self._check_own(name, start)
         simple = self.text[start : self.position]
         self._skip_blanks()
         return leaf_of(name, arguments, simple, start)
@@ -157,6 +166,20 @@ class _Reader:
             )
         if not self._filters % _FILTERS_BETWEEN_PAUSES:
             self._pause()
+
+    def _check_own(self, name: bytes, start: int) -> None:
+        if self._skips:
+            raise self.error(
+                f"Incorrect Filter String: SKIP looks at cells one by one, and {name.decode()} decides on whole rows",
+                start,
+            )
+        self._expressions += 1
+        if self._expressions > MAX_EXPRESSIONS:
+            raise self.error(
+                f"Incorrect Filter String: it holds more than {MAX_EXPRESSIONS} expressions in CEL, the limit: "
+                "join them with && and ||",
+                start,
+            )
 
     def _missing(self, after: bytes, name: bytes, start: int) -> BadFilter:
         if name or after in (b"AND", b"OR"):

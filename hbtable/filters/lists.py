@@ -31,6 +31,12 @@ class ListNode(FilterNode, Protocol):
             cells = member.sift(cells)
         return cells
 
+    @switches
+    def project(self, cells: list[Cell]) -> list[Cell]:
+        for member in self._members:
+            cells = member.project(cells)
+        return cells
+
     def save(self, out: bytearray) -> None:
         for member in self._members:
             member.save(out)
@@ -72,6 +78,7 @@ class AllNode(ListNode):
             cell = member.transform(cell)
         return cell
 
+    @switches
     def rejects_row(self) -> bool:
         return any(member.rejects_row() for member in self._members)
 
@@ -135,6 +142,7 @@ class AnyNode(ListNode):
             cell = member.transform(cell)
         return cell
 
+    @switches
     def rejects_row(self) -> bool:
         return all(member.rejects_row() for member in self._members)
 
@@ -142,12 +150,27 @@ class AnyNode(ListNode):
         return all(member.is_finished() for member in self._members)
 
 
+class WrappingNode(FilterNode, Protocol):
+    """The part that SKIP and WHILE have in common: what they leave to their member."""
+
+    __slots__ = ("_member",)
+
+    _member: FilterNode
+
+    def transform(self, cell: Cell) -> Cell:
+        return self._member.transform(cell)
+
+    @switches
+    def project(self, cells: list[Cell]) -> list[Cell]:
+        return self._member.project(cells)
+
+
 @final
-class SkipNode(FilterNode):
+class SkipNode(WrappingNode):
     """Rejects a row when the member answers anything but a plain "keep" to one of its cells. The member's row-key
     stage, row stage and end are not asked for, as in HBase."""
 
-    __slots__ = ("_member", "_rejects")
+    __slots__ = ("_rejects",)
 
     def __init__(self, member: FilterNode) -> None:
         self._member = member
@@ -164,9 +187,6 @@ class SkipNode(FilterNode):
             self._rejects = True
         return code
 
-    def transform(self, cell: Cell) -> Cell:
-        return self._member.transform(cell)
-
     def rejects_row(self) -> bool:
         return self._rejects
 
@@ -178,10 +198,10 @@ class SkipNode(FilterNode):
 
 
 @final
-class WhileNode(FilterNode):
+class WhileNode(WrappingNode):
     """Ends the scan at the first row key, cell or row to which the member answers anything but a plain "keep"."""
 
-    __slots__ = ("_ended", "_member")
+    __slots__ = ("_ended",)
 
     def __init__(self, member: FilterNode) -> None:
         self._member = member
@@ -203,9 +223,7 @@ class WhileNode(FilterNode):
             self._ended = True
         return code
 
-    def transform(self, cell: Cell) -> Cell:
-        return self._member.transform(cell)
-
+    @switches
     def rejects_row(self) -> bool:
         rejects = self._member.rejects_row()
         if rejects:

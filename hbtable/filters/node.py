@@ -7,14 +7,15 @@
     transform(cell)     what a kept cell becomes
     sift(cells)         the row stage, only for rows that kept cells: takes cells away
     rejects_row()       the row stage's verdict
+    project(cells)      what a kept row becomes
     is_finished()       no later row can pass
     is_done_with_row()  no later cell of this row can
 
 Codes say whether the cell is kept (bit 0) and what need not be shown any more (bits 1 and 2): nothing, the rest of the
 column, or the rest of the family in this row. HBase's NEXT_ROW means the last: it ends one store.
 
-What compares may ask a worker process (searching.py), so drops_row() and cell() of such a part *switch*, and of what
-holds it; the other methods do not.
+What compares or computes may ask a worker process (searching.py, cel), so drops_row(), cell(), rejects_row() and
+project() of such a part *switch*, and of what holds it; the other methods do not.
 """
 
 from typing import Final, Protocol
@@ -57,8 +58,13 @@ class FilterNode(Protocol):
     def sift(self, cells: list[Cell]) -> list[Cell]:
         return cells
 
+    @switches
     def rejects_row(self) -> bool:
         return False
+
+    @switches
+    def project(self, cells: list[Cell]) -> list[Cell]:
+        return cells
 
     def is_finished(self) -> bool:
         return False

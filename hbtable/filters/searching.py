@@ -5,36 +5,23 @@ and asks about all their parts at once (ahead()). A part that took too long ther
 when the scan comes to it. Only then may it end in an error.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final, final
+from typing import Any, Final, final
 
 from hbtable.errors import LimitExceeded
+from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Ask, Asked, PartsOf
 from hbtable.filters.patterns import HUB_STEPS, SEARCH_SECONDS, compiled, finder
-from hbtable.model.cell import Cell, Row
+from hbtable.model.cell import Row
 from hbtable.switches import switches
 
 Test = Callable[[bytes], bool]
 """*Switches* when it asks a worker, or when it is time for others."""
 
-Ask = Callable[[Sequence[bytes], float], Sequence[bytes]]
-"""answer() in a worker process, within so many seconds of the processor. LimitExceeded, saying why, without an answer.
-*Switches.*"""
-
-PartsOf = Callable[[bytes, Sequence[Cell]], Iterable[bytes]]
-"""The parts of a row that a filter compares."""
-
 _HURRIED_SECONDS: Final = 0.005
 """For each part that is asked ahead."""
-_ASK_SECONDS: Final = 1.0
-"""For a question as a whole, compiling the pattern included."""
-_ASK_SECONDS_PER_BYTE: Final = 1e-7
-_ASK_BYTES: Final = 1 << 20
-"""Of all parts that are asked ahead for one test at a time."""
 _KEPT: Final = 1000
 """Answers about parts that nobody looked ahead for; their bytes are kept with them."""
-_KEPT_BYTES: Final = 64 << 10
-"""Longer parts are asked one at a time: to look one up takes its bytes' time, here."""
 _SUBSTRING_STEPS: Final = 3
 """The cost of lower-casing a byte, as patterns.HUB_STEPS counts."""
 
@@ -85,13 +72,14 @@ def here(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
 
 @final
 class Searches:
-    """All the searching tests of one running filter. `pause` lets other tasks run when it is time."""
+    """All that one running filter asks of worker processes: its searches, and its expressions in CEL. `pause` lets
+    other tasks run when it is time."""
 
     def __init__(self, ask: Ask, pause: Callable[[], object]) -> None:
         self.ask = ask
         self._pause = pause
         self._steps = 0  # since the last pause
-        self._asked: list[_Asked] = []
+        self.asked: list[Asked[Any]] = []
         self._looks_ahead = True
         self.asks = False
         """A worker was asked, so that looking ahead is worth while."""
@@ -99,13 +87,20 @@ class Searches:
     @property
     def may_ask(self) -> bool:
         """Whether some parts are too much for one of the tests."""
-        return bool(self._asked)
+        return bool(self.asked)
+
+    @switches
+    def check(self) -> None:
+        """Before the first row: BadFilter, saying why, when a worker can never answer."""
+        for asked in self.asked:
+            if asked.needs_check:
+                asked.ask([], is_ahead=False)
 
     @switches
     def ahead(self, rows: Sequence[Row]) -> None:
         """Asks about all parts of these rows that a worker has to look at, and forgets those of earlier ones.
         *Switches.*"""
-        for asked in self._asked:
+        for asked in self.asked:
             try:
                 asked.ahead(rows)
             except LimitExceeded:
@@ -158,62 +153,46 @@ class Searches:
         self._steps = 0
         self._pause()
 
-    def _worker(self, kind: bytes, value: bytes, parts_of: PartsOf, is_for_a_worker: Test) -> "_Asked":
-        asked = _Asked(self, kind, value, parts_of, is_for_a_worker)
-        self._asked.append(asked)
+    def _worker(self, kind: bytes, value: bytes, parts_of: PartsOf, is_for_a_worker: Test) -> "_SearchAsked":
+        asked = _SearchAsked(self, kind, value, parts_of, is_for_a_worker)
+        self.asked.append(asked)
         return asked
 
 
 @final
-class _Asked:
-    """One comparison whose answers come from a worker. What they were is kept for the rows that are looked at."""
+class _SearchAsked(Asked[bool]):
+    """One comparison whose answers come from a worker."""
 
     def __init__(self, searches: Searches, kind: bytes, value: bytes, parts_of: PartsOf, is_for_a_worker: Test) -> None:
+        self._parts_of = parts_of
+        self._known: dict[bytes, bool] = {}
         self._searches = searches
         self._kind = kind
         self._value = value
-        self._parts_of = parts_of
         self._is_for_a_worker = is_for_a_worker
-        self._known: dict[bytes, bool] = {}
+        self.needs_check = False
 
     @switches
     def found(self, part: bytes) -> bool:
-        if len(part) > _KEPT_BYTES:
-            return self._ask([part], b"")[0] == _FOUND
+        if len(part) > KEPT_BYTES:
+            return bool(self.ask([part], is_ahead=False)[0])
         known = self._known.get(part)
         if known is None:
             self._searches.has_asked()
-            known = self._ask([part], b"")[0] == _FOUND
+            known = bool(self.ask([part], is_ahead=False)[0])
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[part] = known
         return known
 
     @switches
-    def ahead(self, rows: Sequence[Row]) -> None:
-        self._known = {}
-        wanted: dict[bytes, None] = {}
-        size = 0
-        for row, cells in rows:
-            for part in self._parts_of(row, cells):
-                if len(part) > _KEPT_BYTES or size > _ASK_BYTES:
-                    continue
-                if part not in wanted and self._is_for_a_worker(part):
-                    wanted[part] = None
-                    size += len(part)
-        if wanted:
-            parts = list(wanted)
-            for part, verdict in zip(parts, self._ask(parts, b"hurried"), strict=True):
-                if verdict != _UNKNOWN:
-                    self._known[part] = verdict == _FOUND
-
-    @switches
-    def _ask(self, parts: Sequence[bytes], hurried: bytes) -> bytes:
+    def ask(self, parts: Sequence[bytes], is_ahead: bool) -> Sequence[bool | None]:
         size = sum(map(len, parts))
         shown = self._value[:100].decode("utf-8", "replace")
+        hurried = b"hurried" if is_ahead else b""
         try:
             verdicts, *reasons = self._searches.ask(
-                [self._kind, self._value, hurried, *parts], _ASK_SECONDS + _ASK_SECONDS_PER_BYTE * size
+                [self._kind, self._value, hurried, *parts], ASK_SECONDS + ASK_SECONDS_PER_BYTE * size
             )
         except LimitExceeded as error:
             raise LimitExceeded(
@@ -222,4 +201,4 @@ class _Asked:
             ) from error
         if reasons:
             raise LimitExceeded(reasons[0].decode())
-        return verdicts
+        return [None if verdict == _UNKNOWN else verdict == _FOUND for verdict in verdicts]

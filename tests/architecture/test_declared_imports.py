@@ -9,7 +9,7 @@ from functools import cache
 
 from tests.architecture.product_trees import ROOT, product_files, product_tree
 
-PROVIDES = {"python-snappy": "snappy", "google-re2": "re2"}
+PROVIDES = {"python-snappy": "snappy", "google-re2": "re2", "cel-expr-python": "cel_expr_python"}
 """Packages whose module has another name than the package; of the rest only - and _ differ."""
 
 
@@ -44,7 +44,7 @@ def imported() -> dict[str, set[str]]:
 def test_every_imported_package_is_declared() -> None:
     declared = required()
     known = declared[""] | declared["native"] | declared["parquet"] | declared["kerberos"] | declared["happybase"]
-    known |= declared["polars"] | declared["dask"]
+    known |= declared["polars"] | declared["dask"] | declared["cel"]
     known |= {"pytest"}  # who has it loads hbtable.pytest_plugin, and nobody else
     assert {name: files for name, files in imported().items() if name not in known} == {}
 

@@ -1,10 +1,12 @@
-"""Filters whose searches run in a worker process: how it is asked, and a scan that looks ahead for it."""
+"""Filters whose searches and expressions run in a worker process: how it is asked, and a scan that looks ahead."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hbtable.errors import LimitExceeded
-from hbtable.filters.searching import Ask, Searches, answer
+from hbtable.filters.asking import Ask
+from hbtable.filters.cel import program
+from hbtable.filters.searching import Searches, answer
 from hbtable.model.cell import Row
 from hbtable.runtime.interface import Runtime, WorkerDied
 from hbtable.switches import switches
@@ -16,6 +18,8 @@ _MOST_BYTES: Final = 256 << 10
 def ask_worker(runtime: Runtime) -> Ask:
     def ask(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
         try:
+            if parts[0] == program.QUESTION:
+                return runtime.run_in_process("cel", program.answer, parts, seconds)
             return runtime.run_in_process("pattern", answer, parts, seconds)
         except WorkerDied as error:
             raise LimitExceeded(f"the worker process {error}") from error

@@ -14,10 +14,8 @@ from functools import partial
 from itertools import chain
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
-from hbtable.errors import Corruption, CostExceeded, DataDamaged, FileNotFound, InvalidRequest, StaleLocation
-from hbtable.filters.evaluate import RowFilter, start
-from hbtable.filters.expression import Expression
-from hbtable.filters.grammar import parse
+from hbtable.errors import Corruption, CostExceeded, DataDamaged, FileNotFound, StaleLocation
+from hbtable.filters.evaluate import RowFilter
 from hbtable.merge.family_times import within_times, without_later_markers
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import TakePart, only_cell
@@ -26,7 +24,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
-from hbtable.model.values import LARGEST_I64, check_bytes
+from hbtable.model.values import LARGEST_I64
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 from hbtable.tablet.heat import READ
@@ -34,8 +32,9 @@ from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_pages import column_page
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.cost_limit import CostLimit, ReadIsLate, cost_of_page, paced_request
+from hbtable.tablet.reads.filtering import Filtering, filter_of_rows, filter_of_scan
 from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
-from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
+from hbtable.tablet.reads.look_ahead import looking_ahead
 from hbtable.tablet.reads.page import PageBuilder
 from hbtable.tablet.reads.page_bounds import before_damage, bounds_of, rest_of
 from hbtable.tablet.reads.plain_pages import plain_page
@@ -46,7 +45,6 @@ from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import bad_row
 
-Filtering = tuple[RowFilter, Callable[[], RowFilter]]
 _ROWS_BETWEEN_PAUSES = 16
 _ROWS_BETWEEN_LOOKS = 256
 
@@ -101,21 +99,6 @@ def _check_rows(state: TabletState, rows: Sequence[bytes]) -> None:
 
 
 @switches
-def filter_of_rows(state: TabletState, text: bytes, pause: Callable[[], None]) -> Filtering:
-    """One to ask what the filter needs, and a function that makes one for a row. InvalidRequest."""
-    check_bytes("the filter", text)
-    expression = parse(text, pause)
-    return start(expression), partial(_fresh_filter, state, expression, pause)
-
-
-@switches
-def _fresh_filter(state: TabletState, expression: Expression, pause: Callable[[], None]) -> RowFilter:
-    """Anew for each row: reads of single rows know nothing of each other."""
-    pause()  # a thousand filters take 4 ms to start
-    return start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
-
-
-@switches
 def read_row(
     state: TabletState, row: bytes, spec: ReadSpec, chosen: Filtering | None = None, most_bytes: int = LARGEST_I64
 ) -> list[Cell]:
@@ -157,7 +140,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     cost = cost_of_page(state.environment)
     pacer = Pacer(runtime, options.slice_seconds, cost=cost)
     try:
-        row_filter = _filter_of_scan(state, request, pacer) if spec.filter is not None else None
+        row_filter = filter_of_scan(state, request, pacer) if spec.filter is not None else None
         page = PageBuilder(request, row_filter, cost.budget.hold, pacer.pause)
         if page.is_finished():
             return page.page(True)
@@ -228,19 +211,6 @@ def _page_of_rows(
     if selection is not None:
         state.counts.read(selection, len(page.rows))
     return page.page(exhausted)
-
-
-@switches
-def _filter_of_scan(state: TabletState, request: ScanRequest, pacer: Pacer) -> RowFilter:
-    """InvalidRequest."""
-    spec = request.spec
-    assert spec.filter is not None
-    check_bytes("the filter", spec.filter)
-    if spec.raw:
-        raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
-    filter_state = request.position.filter_state if request.position is not None else b""
-    expression = parse(spec.filter, pacer.pause)
-    return start(expression, request.reversed, filter_state, pacer.pause, ask_worker(state.environment.runtime))
 
 
 def _snapshot(

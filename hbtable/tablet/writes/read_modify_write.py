@@ -36,8 +36,9 @@ from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.cost_limit import paced_request
+from hbtable.tablet.reads.filtering import filter_of_rows
 from hbtable.tablet.reads.newest_write import newest_write
-from hbtable.tablet.reads.reading import filter_of_rows, newest_version, read_row
+from hbtable.tablet.reads.reading import newest_version, read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
 from hbtable.tablet.writes.checked_write import CheckedWrite

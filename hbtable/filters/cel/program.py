@@ -1,0 +1,141 @@
+"""Compiles and runs an expression in CEL, in a worker process: it is killed where an evaluation takes too long.
+
+The library bounds the steps of comprehensions, the depth of an expression and its text, not the time of a regular
+expression over a long text, nor memory: for those there is the process.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final, final
+
+from hbtable.filters.cel.language import NUMBERS, PRESENT, ROW, unpacked
+from hbtable.model.values import shown
+
+QUESTION: Final = b"cel"
+"""The first part of a question."""
+
+FAILED, MISSING, GIVES, LATER = b"!", b"-", b"=", b"?"
+"""The first byte of an answer about a row: the expression failed, and why; it has no value, as it needs a column that
+the row has not; its value, as a cell stores it; the answers before are so long that this one has to be asked for alone.
+"""
+TRUE: Final = b"=\x01"
+
+VALUE_BYTES: Final = 1 << 20
+_ANSWER_BYTES: Final = 256 << 10
+"""Of all values of an answer."""
+_UNBOUND: Final = 'UNKNOWN: No value with name "'
+_INSTALL: Final = (
+    "CelFilter needs cel-expr-python, which is not installed: pip install 'hbtable[cel]' on each tablet server"
+)
+
+
+class Unusable(Exception):
+    """An expression cannot be compiled; the reason."""
+
+
+def header(source: str, variables: Sequence[tuple[str, str]], is_condition: bool) -> bytes:
+    """The second part of a question: the expression, its variables' names and types, and whether it must be a bool."""
+    return json.dumps([source, list(variables), is_condition]).encode()
+
+
+def answer(parts: Sequence[bytes]) -> Sequence[bytes]:
+    """Answers a question, in a worker process. `parts`: QUESTION, a header(), and rows as language.packed() makes them.
+    b"" and an answer for each row; or why there is none."""
+    _, head, *rows = parts
+    try:
+        run = _compiled(head)
+    except Unusable as error:
+        return [str(error).encode("utf-8", "replace")]
+    found: list[bytes] = [b""]
+    size = 0
+    for row in rows:
+        found.append(run(row) if size <= _ANSWER_BYTES else LATER)
+        size += len(found[-1])
+    return found
+
+
+@lru_cache(16)
+def _compiled(head: bytes) -> Callable[[bytes], bytes]:
+    source, variables, is_condition = json.loads(head)
+    try:
+        from cel_expr_python import cel
+    except ImportError:
+        raise Unusable(_INSTALL) from None
+    return _Program(cel, source, variables, is_condition).run
+
+
+@final
+class _Program:
+    """One compiled expression. Unusable, saying why, when it cannot be compiled."""
+
+    def __init__(self, cel: Any, source: str, variables: Sequence[tuple[str, str]], is_condition: bool) -> None:
+        types = cel.Type
+        kinds = {"bytes": types.BYTES, "string": types.STRING, "json": types.DYN, "uint64": types.UINT}
+        kinds |= {"float": types.DOUBLE, "double": types.DOUBLE}
+        known = {name: kinds.get(read_as, types.INT) for name, read_as in variables}
+        known |= {ROW: types.BYTES, PRESENT: types.List(types.STRING)}
+        self._variables = variables
+        self._is_condition = is_condition
+        self._error = types.ERROR
+        self._writers: dict[str, Callable[[Any], bytes]] = {
+            "BOOL": lambda value: b"\1" if value else b"\0", "BYTES": bytes, "STRING": str.encode,
+            "INT": struct.Struct(">q").pack, "UINT": struct.Struct(">Q").pack, "DOUBLE": struct.Struct(">d").pack,
+        }  # fmt: skip
+        try:
+            self._expression = cel.NewEnv(variables=known).compile(source)
+        except RuntimeError as error:
+            raise Unusable(f"the CEL expression {shown(source)} cannot be used: {_told(error)}") from error
+        gives = self._expression.return_type().name()
+        if is_condition:
+            self._writers = {"BOOL": self._writers["BOOL"]}
+        if gives not in self._writers and gives != "DYN":
+            wanted = "bool" if is_condition else "one of bool, int, uint, double, string, bytes"
+            raise Unusable(f"the CEL expression {shown(source)} gives {gives.lower()}, and it has to give {wanted}")
+
+    def run(self, part: bytes) -> bytes:
+        """The answer about one row."""
+        row, *values = unpacked(part)
+        known: dict[str, object] = {ROW: row}
+        for (name, read_as), value in zip(self._variables, values, strict=True):
+            if value is not None:
+                try:
+                    known[name] = _read(value, read_as)
+                except (ValueError, struct.error, RecursionError) as error:
+                    return FAILED + f"{name} holds {shown(value)}, which is no {read_as}: {error}".encode()
+        known[PRESENT] = [name for name in known if name != ROW]
+        try:
+            value = self._expression.eval(data=known)
+            plain = value.value()
+            gives = value.type().name()
+            if value.type() == self._error:
+                told = str(value.plain_value())
+                return MISSING if told.startswith(_UNBOUND) else FAILED + _told(told).encode()
+        except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+            return FAILED + _told(error).encode()
+        if gives == "NULL" and not self._is_condition:
+            return MISSING
+        write = self._writers.get(gives)
+        if write is None:
+            return FAILED + f"it gave {gives.lower()}, and not {', '.join(self._writers).lower()}".encode()
+        written = write(plain)
+        if len(written) > VALUE_BYTES:
+            return FAILED + f"it gave {len(written)} bytes, and the limit is {VALUE_BYTES}".encode()
+        return GIVES + written
+
+
+def _read(value: bytes, read_as: str) -> object:
+    if read_as == "bytes":
+        return value
+    if read_as == "string":
+        return value.decode()
+    if read_as == "json":
+        return json.loads(value)
+    return struct.unpack(NUMBERS[read_as], value)[0]
+
+
+def _told(error: object) -> str:
+    """The first line of what the library says, without its names of the text and of the error's class."""
+    line = str(error).partition("\n")[0]
+    return line.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: ").removeprefix("<input>:")[:500]

@@ -1,0 +1,29 @@
+from collections.abc import Mapping
+from typing import ClassVar
+
+class Type:
+    BOOL: ClassVar[Type]
+    BYTES: ClassVar[Type]
+    DOUBLE: ClassVar[Type]
+    DYN: ClassVar[Type]
+    ERROR: ClassVar[Type]
+    INT: ClassVar[Type]
+    STRING: ClassVar[Type]
+    UINT: ClassVar[Type]
+    @staticmethod
+    def List(element_type: Type) -> Type: ...
+    def name(self) -> str: ...
+
+class Value:
+    def plain_value(self) -> object: ...
+    def type(self) -> Type: ...
+    def value(self) -> object: ...
+
+class Expression:
+    def eval(self, *, data: Mapping[str, object]) -> Value: ...
+    def return_type(self) -> Type: ...
+
+class Env:
+    def compile(self, expression: str) -> Expression: ...
+
+def NewEnv(*, variables: Mapping[str, Type]) -> Env: ...
