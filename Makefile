@@ -106,7 +106,7 @@ types: $(VENV)/.types
 
 .PHONY: long-tests
 long-tests: $(VENV)/.test $(VENV)/.web $(VENV)/.engines
-	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests
+	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis and not repeats) and not alone" tests
 
 .PHONY: other-systems
 other-systems: $(VENV)/.test

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.harness.fresh_seed import choose_seed, fresh_seed
+from tests.harness.fresh_seed import choose_seed, fresh_seed, take_fresh_examples
 
 
 def pytest_configure(config: pytest.Config) -> None:
     choose_seed()
     # By itself Hypothesis takes other examples in each run, and those that failed in earlier runs of this folder.
     same_each_time = config.getoption("--hypothesis-seed") is None
+    take_fresh_examples(not same_each_time)
     settings.register_profile("hbtable", settings.get_profile("ci"), derandomize=same_each_time)
     settings.load_profile("hbtable")
 

@@ -6,6 +6,7 @@ import random
 from typing import Final
 
 _VARIABLE: Final = "SEED"
+_fresh_examples = False
 
 
 def choose_seed() -> int:
@@ -18,6 +19,17 @@ def choose_seed() -> int:
 def fresh_seed() -> int:
     """What choose_seed() chose."""
     return int(os.environ[_VARIABLE])
+
+
+def take_fresh_examples(fresh: bool) -> None:
+    """Whether tests of Hypothesis take theirs from a seed of the run."""
+    global _fresh_examples
+    _fresh_examples = fresh
+
+
+def fresh_examples() -> bool:
+    """What take_fresh_examples() was told."""
+    return _fresh_examples
 
 
 def examples(usual: int) -> int:

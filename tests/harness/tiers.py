@@ -6,7 +6,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.harness.fresh_seed import fresh_seed
+from tests.harness.fresh_seed import fresh_examples, fresh_seed
 
 TURNS: Final = 8
 """Of the values that take turns each `make verify` takes one in so many: others with each seed."""
@@ -23,6 +23,12 @@ def quick_first(values: Iterable[object], quick: int, short: int | None = None) 
 def taking_turns(values: Iterable[object]) -> list[object]:
     """Of these `make verify` takes an eighth, by its seed, and `make turns` all."""
     return [pytest.param(value, marks=_marks(value)) for value in values]
+
+
+def generated(usual: int) -> int:
+    """How many examples Hypothesis makes for a test: `usual` in `make verify`, others with each seed, and a quarter of
+    them in `make test`, the same each time."""
+    return usual if fresh_examples() else usual // 4
 
 
 def _marks(value: object) -> list[pytest.MarkDecorator]:

@@ -179,6 +179,7 @@ def agrees(tables: dict[str, hbtable.Table], program: Any) -> None:
         assert shown == {column: kept for column, kept in model.versions.items() if kept}, way
 
 
+@pytest.mark.repeats
 @settings(SETTINGS, max_examples=120, derandomize=True)
 @given(program=PROGRAMS)
 def test_programs_agree_with_a_model(tables: dict[str, hbtable.Table], program: Any) -> None:

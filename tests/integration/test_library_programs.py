@@ -215,6 +215,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 SETTINGS = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.repeats
 @settings(SETTINGS, max_examples=150, derandomize=True)
 @given(program=PROGRAMS)
 def test_programs_agree(ways: Ways, program: Program) -> None:

@@ -151,6 +151,7 @@ def agree(tables: dict[str, Any], program: Any) -> None:
         assert answers["connect"][number] == expected, program[: number + 1]
 
 
+@pytest.mark.repeats
 @settings(SETTINGS, max_examples=150, derandomize=True)
 @given(program=PROGRAMS)
 def test_programs_agree(tables: dict[str, Any], program: Any) -> None:

@@ -298,12 +298,14 @@ def test_nothing_is_done_to_hbase_meta_and_nobody_says_that_it_is_not_there(
         getattr(databases.of[way], method)("hbase:meta", **given)
 
 
+@pytest.mark.repeats
 @settings(SETTINGS, max_examples=25, derandomize=True)
 @given(program=PROGRAMS)
 def test_programs_over_open_and_connect_agree(databases: Databases, program: list[Call]) -> None:
     both_agree(databases, program)
 
 
+@pytest.mark.repeats
 @settings(SETTINGS, max_examples=15, derandomize=True)
 @given(program=HAPPYBASE_PROGRAMS)
 def test_programs_over_happybase_agree(databases: Databases, program: list[Call]) -> None:

@@ -18,6 +18,7 @@ from hbtable.model.read import ReadSpec, RowsByColumn, ScanRequest, columns_of
 from hbtable.sstable.reader import SSTableReader
 from hbtable.tablet.reads import column_pages, lone_files
 from tests.harness.tablet_bench import Bench
+from tests.harness.tiers import generated
 from tests.property.test_plain_pages import ROWS, SCHEMA, STEPS, THOROUGH, Machine, Tables, _behind_whatever_row
 
 Column = tuple[bytes, bytes]
@@ -90,7 +91,7 @@ def same_rows(scans: Sequence[Any], steps: Sequence[Any]) -> int:
     return bench.run(main)
 
 
-@settings(THOROUGH, max_examples=150)
+@settings(THOROUGH, max_examples=generated(150))
 @given(st.lists(SCANS, min_size=1, max_size=4), st.lists(STEPS, min_size=2, max_size=14))
 def test_both_ways_give_the_same_rows(scans: list[Any], steps: list[Any]) -> None:
     same_rows(scans, steps)

@@ -21,6 +21,7 @@ from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
 from tests.harness.planted_bugs import is_found
+from tests.harness.tiers import generated
 
 UNLIMITED = 2**31 - 1
 ROWS = st.sampled_from([b"r", b"r\x00"])
@@ -106,7 +107,7 @@ def compacting_changes_no_read(history, family_rules, cuts, steps, nows):
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=generated(400), deadline=None)
 @given(
     histories(ANY_KIND, TTLS),
     st.fixed_dictionaries({b"f": rules(st.just(UNLIMITED)), b"g": rules(st.just(UNLIMITED), ttl=(0,))}),
@@ -122,7 +123,7 @@ def test_any_schedule_with_all_kinds_of_markers_and_ages(history, family_rules, 
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=generated(400), deadline=None)
 @given(
     histories(RANGE_KIND, st.none()),
     st.fixed_dictionaries({b"f": rules(st.integers(1, 3)), b"g": rules(st.integers(1, 3))}),
@@ -135,7 +136,7 @@ def test_any_schedule_with_limited_versions(history, family_rules, cuts, steps, 
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=generated(400), deadline=None)
 @given(
     st.lists(st.tuples(ROWS, FAMILIES, QUALIFIERS, st.just(PUT), TIMES, TTLS), max_size=30, unique_by=lambda o: o[:5]),
     st.fixed_dictionaries({b"f": rules(st.integers(1, 3)), b"g": rules(st.integers(1, 3))}),
@@ -151,7 +152,7 @@ def test_versions_that_expire_uncover_the_same_older_ones(history, family_rules,
     assert read(files, family_rules, nows[-1]) == read([sorted(pairs)], family_rules, nows[-1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=generated(300), deadline=None)
 @given(
     histories(ANY_KIND, TTLS),
     st.fixed_dictionaries({b"f": rules(st.integers(1, 3)), b"g": rules(st.integers(1, 3))}),
@@ -171,7 +172,7 @@ def test_a_full_compaction_keeps_what_is_seen_and_nothing_deleted(history, famil
         assert (row, family + b":" + qualifier, timestamp) in seen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=generated(300), deadline=None)
 @given(
     histories(ANY_KIND, st.none()),
     st.booleans(),
@@ -200,7 +201,7 @@ RULES_OF_KEEPING = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=generated(400), deadline=None)
 @given(histories(ANY_KIND, st.none()), RULES_OF_KEEPING, st.integers(0, 12))
 def test_a_full_compaction_of_kept_deleted_cells_is_hbases(history, rule, now):
     """Cell by cell. HBase's two losses are left out: a put that nothing masks, for masked ones that are newer; a

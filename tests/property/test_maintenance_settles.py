@@ -18,6 +18,7 @@ from hbtable.tablet.compactions import policy
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, everything
+from tests.harness.tiers import generated
 
 FAMILIES: Final = (b"e", b"f", b"g")
 ROWS: Final = (b"a", b"h", b"m", b"s", b"z")
@@ -83,7 +84,7 @@ def settle(tablet: Tablet) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=generated(200), deadline=None)
 @given(STEPS)
 def test_maintenance_ends_and_changes_no_answer(steps: list[tuple[str, int, int]]) -> None:
     history = History()

@@ -11,6 +11,7 @@ from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
 from hbtable.model.read import Columns
+from tests.harness.tiers import generated
 
 NAMES = st.one_of(
     st.sampled_from([b"", b"a", b"b", b"a\x00", b"a\x00\x01", b"\x00", b"\xff", b"\x00\xff"]), st.binary(max_size=3)
@@ -96,7 +97,7 @@ def model(
     return list(result.items())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=generated(400), deadline=None)
 @given(
     OPERATIONS,
     st.dictionaries(FAMILIES, RULES, min_size=1),
@@ -122,7 +123,7 @@ def test_rows_of_merged_sources_are_the_models(
     assert found == model(operations, rules, columns, min_ts, max_ts, max_versions, now)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=generated(200), deadline=None)
 @given(st.lists(st.lists(st.binary(max_size=2), max_size=12), max_size=6))
 def test_merge_ascends_and_keeps_equals(keys):
     sources = [sorted((key, b"%d" % place) for key in part) for place, part in enumerate(keys)]

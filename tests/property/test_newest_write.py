@@ -23,6 +23,7 @@ from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench
+from tests.harness.tiers import generated
 
 FAMILIES = {
     b"f": FamilySchema(b"f"),
@@ -82,7 +83,7 @@ def _compared(tablet: Tablet) -> int:
     return count
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=generated(80), deadline=None)
 @given(STEPS)
 def test_the_memtable_is_right(steps: list[Any]) -> None:
     told(steps)

@@ -32,6 +32,7 @@ from hbtable.sstable.reader import SSTableReader
 from hbtable.tablet.reads import lone_files, plain_pages
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench
+from tests.harness.tiers import generated
 
 FAMILIES = {
     b"f": FamilySchema(b"f", max_versions=1, block_bytes=60, block_cache=True),
@@ -218,7 +219,7 @@ ARGUMENTS = (
     st.lists(STEPS, min_size=2, max_size=12),
     st.lists(STEPS, max_size=10),
 )
-THOROUGH = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=generated(80), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @THOROUGH

@@ -13,6 +13,7 @@ from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import Origin, Properties, SSTableIdentity, decode_properties, encode_properties
 from hbtable.sstable.reader import SSTableReader
+from tests.harness.tiers import generated
 
 few_bytes = st.binary(max_size=4) | st.lists(st.sampled_from([0, 1, 2, 97, 255]), max_size=6).map(bytes)
 numbers = st.integers(0, 2**63 - 1)
@@ -35,7 +36,7 @@ options = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=generated(150), deadline=None)
 @given(table=tables, chosen=options, rows=st.lists(few_bytes, max_size=6), capacity=st.sampled_from([0, 2000, 1 << 20]))
 def test_reads_agree_with_a_sorted_list(table, chosen, rows, capacity) -> None:
     pairs = sorted(table.items())

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hbtable.errors import InvalidRequest
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
+from tests.harness.tiers import generated
 
 
 def scan(text, table, *, is_reversed=False, versions=1, page_rows=0):
@@ -182,7 +183,7 @@ TEXTS = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=generated(400), deadline=None)
 @given(TEXTS, st.booleans(), st.integers(1, 4))
 def test_pages_and_fewer_versions_never_change_an_answer(text, is_reversed, page_rows):
     rows = [

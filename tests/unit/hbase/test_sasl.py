@@ -16,6 +16,7 @@ from hbtable.errors import Unavailable
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.runtime.network.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
+from tests.harness.tiers import generated
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 CALL = b"\0\0\0\x1d\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
@@ -212,7 +213,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(asking: Any, left_at:
     assert stream.sent == b""
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=generated(300), deadline=None)
 @given(
     st.lists(
         st.one_of(

@@ -15,6 +15,7 @@ from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, LargeAnswer, paced
 from hbtable.model.cell import Cell, Row
 from hbtable.runtime.slices import FREED_AT_ONCE
+from tests.harness.tiers import generated
 
 HUGE = 80_000
 CELLS = st.lists(
@@ -34,7 +35,7 @@ def interface() -> ThriftInterface:
     return ThriftInterface()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=generated(150), deadline=None)
 @given(ROWS)
 def test_the_pieces_are_those_bytes_of_the_usual_answer(monkeypatched: Any, rows: list[Row]) -> None:
     """Of whatever size: here lists of cells are cut after two."""

@@ -43,6 +43,7 @@ from hbtable.thrift import wire
 from hbtable.thrift.binary_writer import write
 from hbtable.thrift.message import MessageReader, MessageWriter
 from hbtable.thrift.shapes import REQUIRED, Struct
+from tests.harness.tiers import generated
 
 IDL = Path(__file__).resolve().parents[4] / "thrift"
 TABLETSERVER = thriftpy2.load(str(IDL / "tabletserver.thrift"), module_name="rpc_tabletserver_thrift")
@@ -383,7 +384,7 @@ def test_damaged_messages_are_refused_and_nothing_else_is_raised(method, given):
         pass
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=generated(200), deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_as_an_answer_are_an_answer_or_corruption(data):
     try:
