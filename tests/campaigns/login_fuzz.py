@@ -24,6 +24,10 @@ from tests.harness.cheap_passwords import cheap
 _NAME, _SECRET = b"ann", b"correct horse"
 _COMPLETE, _BAD, _OK = 5, 3, 2
 _MESSAGES = 16
+_TARGETS = (
+    b"/", b"/", b"/x?y=z", b"/?doAs=ann", b"/?doAs=", b"/?doAs=root", b"//[x/?doAs=ann", b"http://[::1/?doAs=ann",
+    b"*?doas=%61nn", b"?", b"/?doAs=ann&doAs=ann;%00", b"http://h:x/#?doAs=root",
+)  # fmt: skip
 
 
 class KnownUsers:
@@ -54,7 +58,7 @@ def logins(messages: int, seed: int, loud: bool = True) -> int:
     runtime: Any = CannedRuntime()
     security.ask(Verifier(runtime, KnownUsers(), security.auth))
     gateway = CannedGateway(cluster=cluster, security=security)
-    sent = let_in = 0
+    sent = let_in = by_http = 0
     number = 0
     while sent < messages:
         form = mix.form()
@@ -69,10 +73,12 @@ def logins(messages: int, seed: int, loud: bool = True) -> int:
         received = b"".join(stream.received)
         assert b"internal error of the server" not in received, received[:300]
         let_in += not over_http and _checked(received)
+        by_http += received.count(b"HTTP/1.1 200 OK")
     assert let_in
+    assert by_http
     assert cluster.used
     if loud:
-        print(f"logins: {sent} messages, {let_in} times let in by SASL, {cluster.used} calls carried out")
+        print(f"logins: {sent} messages, {let_in} times let in by SASL, {by_http} over HTTP, {cluster.used} calls made")
     return sent
 
 
@@ -119,8 +125,11 @@ def _posts(chance: random.Random, inside: list[bytes]) -> Iterator[bytes]:
         acting = chance.choice(
             (b"", b"", b"doAs: ann\r\n", b"doAs: root\r\n", b"doAs: " + chance.randbytes(3).hex().encode() + b"\r\n")
         )
-        yield b"POST /?doAs= HTTP/1.1\r\nHost: h\r\nAuthorization: %s\r\n%sContent-Length: %d\r\n\r\n%s" % (
-            said, acting, len(body), body
+        target = chance.choice(_TARGETS)
+        if chance.random() < 0.1:
+            target = _damaged(chance, target)
+        yield b"POST %s HTTP/1.1\r\nHost: h\r\nAuthorization: %s\r\n%sContent-Length: %d\r\n\r\n%s" % (
+            target, said, acting, len(body), body
         )  # fmt: skip
 
 
