@@ -40,13 +40,14 @@ class _Server(NamedTuple):
     plain_text: bool
 
 
-def server_options(function: _Function) -> _Function:
-    """Options of every command that talks to a server."""
+def server_options(function: _Function, kinds: bool = False) -> _Function:
+    """Options of every command that talks to a server. `kinds`: its address may begin with thrift1:// or thrift2://,
+    for those services of HBase's."""
 
     @wraps(function)
     def with_address(**given: Any) -> None:
         server = _Server(**{name: given.pop(name) for name in _Server._fields})
-        function(url=_address(server), **given)
+        function(url=_address_of_a_kind(server) if kinds else _address(server), **given)
 
     for option in (
         click.option(
@@ -92,6 +93,20 @@ def _address(server: _Server) -> str:
             plain_text=server.plain_text or address.plain_text,
         )
     )
+
+
+def peer_options(function: _Function) -> _Function:
+    """Options of a command whose server may be a real HBase, by either of its services."""
+    return server_options(function, kinds=True)
+
+
+def _address_of_a_kind(server: _Server) -> str:
+    kind, found, _ = server.url.partition("://")
+    service = kind.partition("+")[0]
+    if not found or service not in ("thrift1", "thrift2"):
+        return _address(server)
+    plain = _address(server._replace(url=server.url.replace(service, "thrift", 1)))
+    return plain.replace("thrift", service, 1) if "://" in plain else f"{service}://{plain}"
 
 
 def _format_option(function: _Function) -> _Function:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hbtable.launch.cli.shell_commands import server_options
+from hbtable.launch.cli.shell_commands import peer_options
 
 if TYPE_CHECKING:
     import threading
@@ -26,7 +26,7 @@ _WORKERS: Final = click.option(
 
 
 @click.command("import")
-@server_options
+@peer_options
 @_FORMAT
 @_COLUMNS
 @click.option("--batch", type=click.IntRange(1, 10000), default=500, show_default=True, help="Rows a call.")
@@ -49,7 +49,7 @@ def import_(
     file: Path,
 ) -> None:
     """Writes the records of FILE into TABLE. Broken off, the same command goes on where it stopped, if FILE and TABLE
-    are still the same.
+    are still the same. The server may be a real HBase: its Thrift1, or with --url thrift2://HOST:PORT its Thrift2.
 
     Of CSV and TSV the first line names the fields. --columns names them for files without such a line; a first line of
     the same names is no row. An empty field is no cell.
@@ -66,7 +66,7 @@ def import_(
 
 
 @click.command()
-@server_options
+@peer_options
 @_FORMAT
 @_COLUMNS
 @_WORKERS
@@ -79,6 +79,8 @@ def export(
 ) -> None:
     """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest of the columns
     that --columns names. Broken off, the same command goes on where it stopped, if TABLE is still the same.
+
+    The server may be a real HBase: its Thrift1, or with --url thrift2://HOST:PORT its Thrift2.
 
     In CSV and TSV a cell of an empty value cannot be told from none: how many there were is said in the end."""
     from time import perf_counter
@@ -223,6 +225,7 @@ def shown(url: str = "") -> Iterator[None]:
     none."""
     from hbtable.shell.advice import advice
     from hbtable.shell.connection import ShellConnection
+    from hbtable.shell.copying.peers import parse_peer
     from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
 
     try:
@@ -232,7 +235,7 @@ def shown(url: str = "") -> Iterator[None]:
         # An address that cannot be read is an error itself, and nobody is there to ask.
         second = error.advice
         if url and not isinstance(error, CannotConnect):
-            with closing(ShellConnection(url)) as server:
+            with closing(ShellConnection(parse_peer(url).address)) as server:
                 second = advice(error, server, [], one_shot=True)
         if second:
             _tell(f"  {second}")

@@ -1,4 +1,22 @@
-"""Names as the servers of a copy have them."""
+"""Names as the servers of a copy have them, and the cells that are wanted of them."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+NOW: Final = -1
+"""The time of a cell to be written that the server shall choose."""
+
+
+class Wanted(NamedTuple):
+    """The cells of a row that are read."""
+
+    columns: Sequence[bytes] = ()
+    """family:qualifier, or a family, each; none: all."""
+    newest: bool = False
+    """The newest version alone."""
+
+
+EVERYTHING: Final = Wanted()
 
 
 def split_column(column: bytes) -> tuple[bytes, bytes]:
@@ -16,3 +34,8 @@ def namespace_of(table: bytes) -> bytes:
 def hidden(table: bytes) -> bool:
     """Lists of tables leave it out, and hbtable does not say that it exists: it is in the namespace of the system's."""
     return namespace_of(table) == b"hbase"
+
+
+def encoded_name(region: bytes) -> str:
+    """The part of a region's name that no other region ever has, of whatever table."""
+    return region.rstrip(b".").rpartition(b".")[2].decode("latin-1")

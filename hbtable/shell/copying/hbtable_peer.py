@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
 from hbtable.client.whole_rows import HIDDEN
-from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminPage, AdminRead, AdminScan, AdminTable
+from hbtable.hbase.admin.structs import (
+    AdminColumn,
+    AdminMutation,
+    AdminOperation,
+    AdminPage,
+    AdminRead,
+    AdminScan,
+    AdminTable,
+)
 from hbtable.hbase.admin.table_structs import family_struct, table_schema
 from hbtable.model.cell import Row
 from hbtable.model.mutation import DELETE_VERSION, PUT
@@ -13,12 +21,21 @@ from hbtable.model.read import ALL_VERSIONS
 from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import split_column
+from hbtable.shell.copying.columns import EVERYTHING, Wanted, split_column
 from hbtable.shell.errors import ServerError
 
 _ACCESS_DENIED: Final = "org.apache.hadoop.hbase.security.AccessDeniedException"
 _PAGE_ROWS: Final = 1000
 _PIECE_CELLS: Final = 10_000
+
+
+def read_columns(names: Sequence[bytes]) -> list[AdminColumn] | None:
+    """family:qualifier, or a family, each; none: all."""
+    found = [
+        AdminColumn(family, qualifier if colon else None)
+        for family, colon, qualifier in (name.partition(b":") for name in names)
+    ]
+    return found or None
 
 
 @final
@@ -66,9 +83,13 @@ class HbtablePeer:
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return sorted((one.start_row, one.stop_row) for one in self._server.admin("adminTablets", table))
 
-    def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int) -> Iterator[list[Row]]:
+    def pages(
+        self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING
+    ) -> Iterator[list[Row]]:
         position = None
-        read = AdminRead(min_timestamp=since, max_versions=ALL_VERSIONS, cache_blocks=False)
+        versions = 1 if wanted.newest else ALL_VERSIONS
+        columns = read_columns(wanted.columns)
+        read = AdminRead(columns, min_timestamp=since, max_versions=versions, cache_blocks=False)
         while True:
             scan = AdminScan(read, start, stop, cells_per_row=_PIECE_CELLS, max_rows=_PAGE_ROWS, position=position)
             page: AdminPage = self._server.admin("adminScan", schema.name, scan)

@@ -7,6 +7,7 @@ from hbtable.model.cell import Row
 from hbtable.model.schema import TableSchema
 from hbtable.shell.address import parse_address
 from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.columns import EVERYTHING, Wanted
 from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
@@ -40,12 +41,14 @@ class CopyPeer(Protocol):
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
         """First row, and the row behind the last one, of each; ascending."""
 
-    def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int) -> Iterator[list[Row]]:
+    def pages(
+        self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING
+    ) -> Iterator[list[Row]]:
         """All versions not older than `since`, rows ascending, cells by column and newest first. A wide row may come in
         several pieces, one after the other."""
 
     def write(self, table: bytes, rows: Sequence[Row]) -> None:
-        """Each cell with its time. Durable on return."""
+        """Each cell with its time; columns.NOW: the server chooses it. Durable on return."""
 
     def delete(self, table: bytes, rows: Sequence[Row]) -> int:
         """Exactly these cells, as far as the server can: how many were left."""
@@ -56,7 +59,7 @@ class CopyPeer(Protocol):
 _KINDS: Final[dict[str, Callable[[ShellConnection], CopyPeer]]] = {"thrift1": Thrift1Peer, "thrift2": Thrift2Peer}
 
 
-_BEST: Final = "thrift"
+BEST: Final = "thrift"
 
 
 class PeerAddress(NamedTuple):
@@ -71,13 +74,13 @@ def parse_peer(text: str) -> PeerAddress:
     """thrift://HOST:PORT; thrift1:// and thrift2:// choose the service; +tls as with --url. ArgumentError."""
     scheme, separator, rest = text.partition("://")
     kind, plus, security = scheme.partition("+") if separator else ("thrift", "", "")
-    if kind not in (_BEST, *_KINDS) or plus + security not in ("", "+tls"):
+    if kind not in (BEST, *_KINDS) or plus + security not in ("", "+tls"):
         # Not the whole text: there may be a password in it.
         raise ArgumentError(
             f"a server's address begins with thrift://, thrift1:// or thrift2://, or with thrift+tls:// and so on, and "
             f"not with {scheme}://"
         )
-    address = f"{_BEST}{plus}{security}://{rest}" if kind in _KINDS else text
+    address = f"{BEST}{plus}{security}://{rest}" if kind in _KINDS else text
     try:
         parse_address(address)
     except ValueError as error:
@@ -88,10 +91,18 @@ def parse_peer(text: str) -> PeerAddress:
 def connect_peer(peer: PeerAddress, call_seconds: float) -> CopyPeer:
     """CannotConnect. `call_seconds`: for each wait within a call."""
     connection = ShellConnection(peer.address, call_seconds=call_seconds)
-    if peer.kind in _KINDS:
-        return _KINDS[peer.kind](connection)
+    kind = kind_of(connection) if peer.kind == BEST else peer.kind
+    return _KINDS[kind](connection) if kind in _KINDS else HbtablePeer(connection)
+
+
+def kind_of(connection: ShellConnection) -> str:
+    """The service that it speaks: thrift for hbtable's own, thrift1 or thrift2 for HBase's. CannotConnect."""
     try:
         connection.admin("adminWhoAmI")
-    except ServerError:
-        return Thrift1Peer(connection)  # HBase's answers that it knows no such method
-    return HbtablePeer(connection)
+    except ServerError:  # HBase's answers that it knows no such method
+        try:
+            connection.hbase("getTableNames")
+        except ServerError as error:
+            return "thrift1" if error.java_class else "thrift2"
+        return "thrift1"
+    return BEST

@@ -10,7 +10,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import hidden
+from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, encoded_name, hidden, split_column
 from hbtable.shell.copying.page_size import PageSize
 from hbtable.shell.errors import ServerError
 
@@ -76,10 +76,22 @@ class Thrift1Peer:
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return sorted((one.startKey, one.endKey) for one in self._server.hbase("getTableRegions", table))
 
-    def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int) -> Iterator[list[Row]]:
-        several = [name for name, family in sorted(schema.families.items()) if family.max_versions > 1]
-        pieces = None if several else _PIECE_CELLS
-        scan = self._server.hbase_struct("TScan", startRow=start, stopRow=stop, batchSize=pieces, cacheBlocks=False)
+    def region_names(self, table: bytes) -> list[str]:
+        """No table has one of them that is another one, or was dropped and made again."""
+        return sorted(encoded_name(one.name) for one in self._server.hbase("getTableRegions", table))
+
+    def pages(
+        self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING
+    ) -> Iterator[list[Row]]:
+        several = [] if wanted.newest else _of_several_versions(schema, wanted.columns)
+        scan = self._server.hbase_struct(
+            "TScan",
+            startRow=start,
+            stopRow=stop,
+            columns=list(wanted.columns) or None,
+            batchSize=None if several else _PIECE_CELLS,
+            cacheBlocks=False,
+        )
         scanner = self._server.hbase("scannerOpenWithScan", schema.name, scan, {})
         size = PageSize()
         try:
@@ -94,7 +106,7 @@ class Thrift1Peer:
         finally:
             self._close(scanner)
 
-    def _with_older(self, schema: TableSchema, families: list[bytes], page: list[Row], since: int) -> list[Row]:
+    def _with_older(self, schema: TableSchema, columns: list[bytes], page: list[Row], since: int) -> list[Row]:
         """Asks for what is older than the newest cell of each row, and again, until there is nothing. Rows of one time,
         as those that were written together, are asked for together. A read of what is older shows also versions that
         are too many, until a compaction drops them."""
@@ -107,7 +119,7 @@ class Thrift1Peer:
             rows = sorted(bounds.pop(bound))
             if bound <= since:
                 continue
-            for one in self._server.hbase("getRowsWithColumnsTs", schema.name, rows, families, bound, {}):
+            for one in self._server.hbase("getRowsWithColumnsTs", schema.name, rows, columns, bound, {}):
                 row, cells = _row(one)
                 fresh = [cell for cell in cells if cell[1] >= since]
                 found[row].update({(column, at): value for column, at, value in fresh})
@@ -133,7 +145,10 @@ class Thrift1Peer:
             for number, of_row in groupby(together, lambda one: one[1]):
                 mutations = [self._server.hbase_struct("Mutation", column=one[2], value=one[3]) for one in of_row]
                 batches.append(self._server.hbase_struct("BatchMutation", row=rows[number][0], mutations=mutations))
-            self._server.hbase("mutateRowsTs", table, batches, at, {})
+            if at == NOW:
+                self._server.hbase("mutateRows", table, batches, {})
+            else:
+                self._server.hbase("mutateRowsTs", table, batches, at, {})
 
     def delete(self, table: bytes, rows: Sequence[Row]) -> int:
         """This service deletes all that is older along with a cell, so it is left."""
@@ -141,6 +156,15 @@ class Thrift1Peer:
 
     def close(self) -> None:
         self._server.close()
+
+
+def _of_several_versions(schema: TableSchema, columns: Sequence[bytes]) -> list[bytes]:
+    """Those of the columns, or of all families when none are named, that may have older versions."""
+    return [
+        name
+        for name in columns or sorted(schema.families)
+        if (family := schema.families.get(split_column(name)[0])) and family.max_versions > 1
+    ]
 
 
 def _row(found: Any) -> Row:

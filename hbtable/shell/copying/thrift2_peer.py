@@ -11,11 +11,13 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.values import LARGEST_I32
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import hidden, namespace_of, split_column
+from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, encoded_name, hidden, namespace_of, split_column
 from hbtable.shell.copying.page_size import PageSize
 from hbtable.shell.errors import ServerError
 
 _PIECE_CELLS: Final = 10_000
+_REGIONS_TABLE: Final = b"hbase:meta"
+_REGION_ROWS: Final = 100
 _DELETE_ONE_VERSION: Final = 0
 _SAID_TWICE: Final = frozenset(
     (
@@ -82,13 +84,30 @@ class Thrift2Peer:
         found = self._server.thrift2("getAllRegionLocations", table)
         return sorted((one.regionInfo.startKey or b"", one.regionInfo.endKey or b"") for one in found)
 
-    def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int) -> Iterator[list[Row]]:
+    def region_names(self, table: bytes) -> list[str]:
+        """As Thrift1Peer's. This service tells no region's name, but reads the table that has them."""
+        scan = self._server.thrift2_struct("TScan", startRow=table + b",,", cacheBlocks=False)
+        scanner = self._server.thrift2("openScanner", _REGIONS_TABLE, scan)
+        names: list[bytes] = []
+        try:
+            while found := [one.row for one in self._server.thrift2("getScannerRows", scanner, _REGION_ROWS)]:
+                names += (ours := [name for name in found if name.startswith(table + b",")])
+                if len(ours) < len(found):
+                    break
+        finally:
+            self._close(scanner)
+        return sorted(map(encoded_name, names))
+
+    def pages(
+        self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING
+    ) -> Iterator[list[Row]]:
         size = PageSize()
         scan = self._server.thrift2_struct(
             "TScan",
             startRow=start,
             stopRow=stop,
-            maxVersions=LARGEST_I32,
+            columns=[self._column(name) for name in wanted.columns] or None,
+            maxVersions=1 if wanted.newest else LARGEST_I32,
             timeRange=self._server.thrift2_struct("TTimeRange", minStamp=since, maxStamp=MAX_TIMESTAMP),
             batchSize=_PIECE_CELLS,
             cacheBlocks=False,
@@ -115,9 +134,8 @@ class Thrift2Peer:
             values = []
             for column, timestamp, value in cells:
                 family, qualifier = split_column(column)
-                values.append(
-                    make("TColumnValue", family=family, qualifier=qualifier, value=value, timestamp=timestamp)
-                )
+                at = None if timestamp == NOW else timestamp
+                values.append(make("TColumnValue", family=family, qualifier=qualifier, value=value, timestamp=at))
             puts.append(make("TPut", row=row, columnValues=values))
         if puts:
             self._server.thrift2("putMultiple", table, puts)
@@ -136,6 +154,10 @@ class Thrift2Peer:
 
     def close(self) -> None:
         self._server.close()
+
+    def _column(self, name: bytes) -> Any:
+        family, qualifier = split_column(name)
+        return self._server.thrift2_struct("TColumn", family=family, qualifier=qualifier if b":" in name else None)
 
     def _name(self, table: bytes) -> Any:
         namespace = namespace_of(table)

@@ -11,22 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from hbtable.hbase.admin.structs import AdminColumn, AdminPage, AdminRead, AdminRow, AdminScan
-from hbtable.model.read import ALL_VERSIONS
+from hbtable.hbase.admin.structs import AdminPage, AdminPosition, AdminRow
 from hbtable.shell.answers.csv_line import csv_line
-from hbtable.shell.connection import ShellConnection
+from hbtable.shell.copying.columns import Wanted
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer import parts
-from hbtable.shell.transfer.origin import State, origin_of, refuse_another
+from hbtable.shell.transfer.origin import origin_of, refuse_another
 from hbtable.shell.transfer.parts import ExportPart
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.records import ROW_KEY, to_json
+from hbtable.shell.transfer.servers import REGIONS, REGIONS_SECONDS, Reading, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 _LOSSLESS: Final = ("jsonl", "parquet")
-_CELLS_OF_A_RECORD: Final = 100_000
-"""A longer row, and one of very large cells, becomes several records of the same key: the server gives no row whole
-that is larger than an answer may be. A line of CSV or TSV is a whole row of the columns named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +48,26 @@ class ExportOptions:
 class _Export:
     """One export under way."""
 
-    def __init__(self, options: ExportOptions, progress: Progress) -> None:
+    def __init__(
+        self,
+        options: ExportOptions,
+        progress: Progress,
+        clock: Callable[[], float],
+        go_on: Callable[[], None] = lambda: None,
+    ) -> None:
         self.parts: list[ExportPart] = []
         self.origin: State = {}
         self._options = options
         self._progress = progress
         self._saving = threading.Lock()
-        versions = ALL_VERSIONS if options.format in _LOSSLESS else 1
-        self._read = AdminRead(_wanted(options.columns), max_versions=versions, cache_blocks=False)
+        self._go_on = go_on
+        self._clock = clock
+        self._looked = clock()
+        lossless = options.format in _LOSSLESS
+        wanted = Wanted([name.encode() for name in options.columns], newest=not lossless)
+        self._reading = Reading(options.table, wanted, options.page_rows, pieces=lossless)
 
-    def write_part(self, server: ShellConnection, part: ExportPart) -> None:
+    def write_part(self, server: TransferServer, part: ExportPart) -> None:
         if part.done:
             return
         if self._options.format == "parquet":
@@ -70,7 +77,7 @@ class _Export:
         part.done = True
         self._save()
 
-    def _write_text(self, server: ShellConnection, part: ExportPart) -> None:
+    def _write_text(self, server: TransferServer, part: ExportPart) -> None:
         path = part.path(self._options.path)
         if part.position is None:
             part.begin()
@@ -86,40 +93,32 @@ class _Export:
                 empty = 0 if keeps_all else sum(not cell.value for row in page.rows for cell in row.cells or ())
                 with self._saving:  # another part's worker saves all parts: this one is before the page, or behind it
                     part.digest.update(text)
-                    part.rows += len(page.rows)
+                    part.rows += _begun(page, part.position)
                     part.empty += empty
                     part.bytes, part.position = file.tell(), page.position
                 self._save()
 
-    def _write_parquet(self, server: ShellConnection, part: ExportPart) -> None:
+    def _write_parquet(self, server: TransferServer, part: ExportPart) -> None:
         from hbtable.shell.transfer.parquet import RowsWriter
 
         part.begin()
         path = part.path(self._options.path)
+        position = None
         with RowsWriter(path) as writer:
             for page in self._pages(server, part):
                 writer.write(page.rows)
-                part.rows += len(page.rows)
+                part.rows += _begun(page, position)
+                position = page.position
         with self._saving:
             part.take(path)
 
-    def _pages(self, server: ShellConnection, part: ExportPart) -> Iterator[AdminPage]:
-        position = part.position
-        while True:
-            options = self._options
-            scan = AdminScan(
-                self._read,
-                part.start,
-                part.stop,
-                cells_per_row=_CELLS_OF_A_RECORD if options.format in _LOSSLESS else 0,
-                max_rows=options.page_rows,
-                position=position,
-            )
-            page: AdminPage = server.admin("adminScan", options.table, scan)
+    def _pages(self, server: TransferServer, part: ExportPart) -> Iterator[AdminPage]:
+        for page in server.pages(self._reading, part.start, part.stop, part.position):
+            self._go_on()
+            if REGIONS in self.origin and self._clock() - self._looked > REGIONS_SECONDS:
+                self._looked = self._clock()
+                self.origin = {**self.origin, **server.origin(self._options.table)}
             yield page
-            position = page.position
-            if position is None:
-                return
 
     def _save(self) -> None:
         with self._saving:
@@ -149,8 +148,8 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
         )
     progress = Progress(options.path.with_name(f"{options.path.name}.export"), clock)
     _refuse_to_overwrite(options, goes_on=progress.path.exists() and not options.anew)
-    export = _Export(options, progress)
     workers = TransferWorkers(address, options.workers)
+    export = _Export(options, progress, clock, workers.go_on)
     try:
         (export.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
         if options.anew:
@@ -162,12 +161,13 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
         export.parts = parts.restored(left, options.path) or _parts_of(workers, options.table)
         jobs = [lambda server, part=part: export.write_part(server, part) for part in export.parts]
         outcomes(workers.start(jobs))
+        told = workers.told()
     finally:
         workers.close()
     export.join()
     closing = progress.finish(sum(part.rows for part in export.parts), "exported")
     parts.remove(options.path, export.parts)
-    return closing + _what_is_missing(sum(part.empty for part in export.parts))
+    return closing + _what_is_missing(sum(part.empty for part in export.parts)) + told
 
 
 def _what_is_missing(empty: int) -> str:
@@ -192,13 +192,12 @@ def _refuse_to_overwrite(options: ExportOptions, goes_on: bool) -> None:
         )
 
 
-def _origin(server: ShellConnection, options: ExportOptions) -> State:
+def _origin(server: TransferServer, options: ExportOptions) -> State:
     return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
 
 
 def _parts_of(workers: TransferWorkers, table: bytes) -> list[ExportPart]:
-    (tablets,) = outcomes(workers.start([lambda server: server.admin("adminTablets", table)]))
-    bounds = sorted((tablet.start_row, tablet.stop_row) for tablet in tablets)
+    (bounds,) = outcomes(workers.start([lambda server: server.ranges(table)]))
     return [ExportPart(number, start, stop) for number, (start, stop) in enumerate(bounds)]
 
 
@@ -219,11 +218,7 @@ def _lines(options: ExportOptions, rows: Sequence[Sequence[str]]) -> bytes:
     return "".join([csv_line(row, delimiter) for row in rows]).encode("utf-8", "surrogateescape")
 
 
-def _wanted(columns: Sequence[str]) -> list[AdminColumn] | None:
-    if not columns:
-        return None
-    found = []
-    for name in columns:
-        family, colon, qualifier = name.encode().partition(b":")
-        found.append(AdminColumn(family, qualifier if colon else None))
-    return found
+def _begun(page: AdminPage, position: AdminPosition | None) -> int:
+    """The rows whose first piece is in the page, which begins at `position`."""
+    before = {position.row} if position else set()
+    return len({row.row for row in page.rows} - before)

@@ -9,18 +9,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Final, final
 from zlib import crc32
 
 from hbtable.hbase.admin.structs import AdminMutation
-from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
-from hbtable.shell.transfer.origin import FileDigest, State, origin_of, refuse_another
+from hbtable.shell.transfer.origin import FileDigest, origin_of, refuse_another
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.reading import BadRecord, header, records
 from hbtable.shell.transfer.rejects import Rejects
+from hbtable.shell.transfer.servers import REGIONS, REGIONS_SECONDS, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
+
+_ROUND_BYTES: Final = 32 << 20
+"""Of values; two rounds are in memory, one under way and the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class _Rounds:
         progress: Progress,
         rejects: Rejects,
         source: ImportSource,
+        clock: Callable[[], float],
     ) -> None:
         self.done = 0
         self.origin: State = {}
@@ -83,14 +87,18 @@ class _Rounds:
         self._waiting: list[list[AdminMutation]] = [[] for _ in range(workers.count)]
         self._rejected: list[tuple[str, BadRecord]] = []
         self._records = 0
+        self._bytes = 0
         self._under_way: list[Future[int]] = []
         self._leaving: list[tuple[str, BadRecord]] = []
         self._offset = -1
         self._bad = 0
+        self._clock = clock
+        self._looked = clock()
 
     def add(self, row: AdminMutation) -> bool:
         """True when the round is full."""
         self._waiting[crc32(row.row) % self._workers.count].append(row)
+        self._bytes += sum(len(one.value) for one in row.operations or ())
         return self._is_full()
 
     def reject(self, place: str, record: BadRecord) -> bool:
@@ -100,7 +108,7 @@ class _Rounds:
 
     def _is_full(self) -> bool:
         self._records += 1
-        return self._records >= self._options.batch_rows * self._workers.count
+        return self._records >= self._options.batch_rows * self._workers.count or self._bytes >= _ROUND_BYTES
 
     def send(self, behind: int, bad: int) -> None:
         """Everything before `behind` is in this round or an earlier one. Waits for the earlier one."""
@@ -108,7 +116,7 @@ class _Rounds:
         jobs = [self._job(batch) for batch in self._waiting if batch]
         self._waiting = [[] for _ in range(self._workers.count)]
         self._leaving, self._rejected = self._rejected, []
-        self._records = 0
+        self._records = self._bytes = 0
         self._offset, self._bad = behind, bad
         self._under_way = self._workers.start(jobs)
 
@@ -118,17 +126,23 @@ class _Rounds:
             return
         self.done += sum(outcomes(self._under_way))
         self._rejects.keep(self._leaving)
+        if REGIONS in self.origin and self._clock() - self._looked > REGIONS_SECONDS:
+            self._looked = self._clock()
+            table = self._options.table
+            (now,) = outcomes(self._workers.start([lambda server: server.origin(table)]))
+            self.origin = {**self.origin, **now}
         came = {"rows": self.done, "bad": self._bad, "offset": self._offset}
         self._progress.save({**self.origin, **self._source.read_up_to(self._offset), **came})
         self._progress.show(self.done, self._offset)
         self._under_way, self._leaving, self._offset = [], [], -1
 
-    def _job(self, batch: list[AdminMutation]) -> Callable[[ShellConnection], int]:
+    def _job(self, batch: list[AdminMutation]) -> Callable[[TransferServer], int]:
         size = self._options.batch_rows
 
-        def write(server: ShellConnection) -> int:
+        def write(server: TransferServer) -> int:
             for start in range(0, len(batch), size):
-                server.admin("adminMutateRows", self._options.table, batch[start : start + size])
+                self._workers.go_on()
+                server.write(self._options.table, batch[start : start + size])
             return len(batch)
 
         return write
@@ -143,19 +157,20 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
     workers = TransferWorkers(address, options.workers)
     source = ImportSource(options)
     rejects = Rejects(options.errors, header(options.path, options.format, options.columns))
-    rounds = _Rounds(workers, options, progress, rejects, source)
+    rounds = _Rounds(workers, options, progress, rejects, source, clock)
     try:
         (rounds.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
         rounds.done, bad, offset = _came(progress, rounds.origin, source)
         bad = _read(options, rounds, bad, offset)
+        told = workers.told()
     finally:
         workers.close()
         source.close()
     skipped = f", {bad} bad records skipped" if bad else ""
-    return progress.finish(rounds.done, "imported") + skipped
+    return progress.finish(rounds.done, "imported") + skipped + told
 
 
-def _origin(server: ShellConnection, options: ImportOptions) -> State:
+def _origin(server: TransferServer, options: ImportOptions) -> State:
     return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
 
 

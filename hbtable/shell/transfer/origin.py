@@ -8,16 +8,15 @@ import hashlib
 from pathlib import Path
 from typing import Final, final
 
-from hbtable.shell.connection import ShellConnection
-from hbtable.shell.context import table_error
-from hbtable.shell.errors import ArgumentError, ServerError
+from hbtable.shell.errors import ArgumentError
+from hbtable.shell.transfer.servers import REGIONS, State, TransferServer
 
-State = dict[str, object]
 _PIECE: Final = 1 << 20
 _CHANGED: Final = {
     "cluster": "went to another cluster",
     "table": "was about another table",
     "table_id": "was about another table: this one was dropped and created, or truncated, meanwhile",
+    REGIONS: "was about another table, or all regions of this one are others now: it was truncated, split or dropped",
     "file_format": "had another --format",
     "columns": "had other --columns",
     "size": "read a file of another size",
@@ -26,21 +25,22 @@ _CHANGED: Final = {
 """In the order in which they are told: a changed file differs in size and digest."""
 
 
-def origin_of(server: ShellConnection, table: bytes, **options: object) -> State:
+def origin_of(server: TransferServer, table: bytes, **options: object) -> State:
     """The origin of the table as the server knows it now. ShellError: there is no such table."""
-    try:
-        found = server.admin("adminTable", table)
-    except ServerError as error:
-        raise table_error(error, table) from None
-    name = table.decode("utf-8", "backslashreplace")
-    return {"cluster": server.hbase("getClusterId"), "table": name, "table_id": found.table_id, **options}
+    return {"table": table.decode("utf-8", "backslashreplace"), **server.origin(table), **options}
 
 
 def refuse_another(path: Path, state: State, now: State) -> None:
     """ArgumentError when the state at `path` was not kept by the transfer that is to go on."""
     for what, message in _CHANGED.items():
-        if state.get(what) != now.get(what):
+        if state.get(what) != now.get(what) and not (what == REGIONS and _shared(state, now)):
             raise ArgumentError(f"{path} was left by a run that {message}; {ANEW}")
+
+
+def _shared(state: State, now: State) -> bool:
+    """Whether the table has one of the regions still that it had: some may have been split or merged."""
+    before, after = state.get(REGIONS), now.get(REGIONS)
+    return isinstance(before, list) and isinstance(after, list) and not set(before).isdisjoint(after)
 
 
 ANEW: Final = "begin anew with --anew, which forgets how far that run came"

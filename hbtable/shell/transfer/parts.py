@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from hbtable.hbase.admin.structs import AdminPosition
 from hbtable.shell.errors import ArgumentError
@@ -68,7 +68,7 @@ class ExportPart:
             "stop": _text(self.stop),
             "rows": self.rows,
             "bytes": self.bytes,
-            "position": [_text(position.row), position.cells_done, _text(position.filter_state)] if position else None,
+            "position": _place(position) if position else None,
             "done": self.done,
             "digest": self.digest.hexdigest(),
             "empty": self.empty,
@@ -81,7 +81,7 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
     saved = state.get("parts")
     for number, one in enumerate(saved if isinstance(saved, list) else []):
         held = one["position"]
-        position = AdminPosition(_bytes(held[0]), held[1], _bytes(held[2])) if held else None
+        position = _position(held) if held else None
         part = ExportPart(
             number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
         )
@@ -127,3 +127,15 @@ def _text(value: bytes) -> str:
 
 def _bytes(value: str) -> bytes:
     return base64.b64decode(value)
+
+
+def _place(position: AdminPosition) -> list[object]:
+    named = _text(position.row), position.cells_done, _text(position.filter_state), _text(position.column)
+    return [*named, position.timestamp, position.versions]
+
+
+def _position(held: Any) -> AdminPosition:
+    """Earlier releases kept three fields of it: the cells are counted then."""
+    row, done, state, *last = held
+    column, timestamp, versions = last or ("", 0, 0)
+    return AdminPosition(_bytes(row), done, _bytes(state), _bytes(column), timestamp, versions)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
+from threading import Event
 from typing import TypeVar, final
 
-from hbtable.shell.connection import ShellConnection
+from hbtable.shell.errors import Cancelled
+from hbtable.shell.transfer.servers import TransferServer, connector
 
 T = TypeVar("T")
 
@@ -16,22 +18,35 @@ class TransferWorkers:
 
     def __init__(self, address: str, count: int) -> None:
         self.count = count
-        self._connections = [ShellConnection(address) for _ in range(count)]
-        self._free: SimpleQueue[ShellConnection] = SimpleQueue()
+        connect = connector(address)
+        self._closing = Event()
+        self._connections = [connect() for _ in range(count)]
+        self._free: SimpleQueue[TransferServer] = SimpleQueue()
         for connection in self._connections:
             self._free.put(connection)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="transfer")
 
-    def start(self, jobs: Sequence[Callable[[ShellConnection], T]]) -> "list[Future[T]]":
+    def start(self, jobs: Sequence[Callable[[TransferServer], T]]) -> "list[Future[T]]":
         """The jobs begin in this order, `count` at a time."""
         return [self._threads.submit(self._run, job) for job in jobs]
 
+    def go_on(self) -> None:
+        """Cancelled when close() was called: jobs ask between calls."""
+        if self._closing.is_set():
+            raise Cancelled("broken off")
+
+    def told(self) -> str:
+        """TransferServer.told of all, to stand behind other words. No job runs."""
+        told = next(filter(None, (connection.told() for connection in self._connections)), "")
+        return f"; {told}" if told else ""
+
     def close(self) -> None:
+        self._closing.set()
         self._threads.shutdown(cancel_futures=True)
         for connection in self._connections:
             connection.close()
 
-    def _run(self, job: Callable[[ShellConnection], T]) -> T:
+    def _run(self, job: Callable[[TransferServer], T]) -> T:
         connection = self._free.get()
         try:
             return job(connection)

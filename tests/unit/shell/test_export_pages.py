@@ -11,9 +11,17 @@ from hbtable.hbase.admin.structs import AdminCell, AdminPage, AdminPosition, Adm
 from hbtable.shell.transfer.exporting import ExportOptions, _Export
 from hbtable.shell.transfer.parts import ExportPart, restored
 from hbtable.shell.transfer.progress import Progress
+from hbtable.shell.transfer.servers import HbtableTransfer
 
 
-class Server:
+class Connection:
+    """Nothing to close."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Server(Connection):
     """Answers with two empty pages, and remembers what it was asked."""
 
     def __init__(self) -> None:
@@ -31,13 +39,13 @@ def test_long_rows_come_in_pieces_where_a_record_may_be_a_part_of_a_row(
 ) -> None:
     options = ExportOptions(b"t", tmp_path / "out", format_name, ["f:q"])
     server: Any = Server()
-    export = _Export(options, Progress(tmp_path / "progress", lambda: 0.0))
-    list(export._pages(server, ExportPart(0, b"a", b"b")))
+    export = _Export(options, Progress(tmp_path / "progress", lambda: 0.0), lambda: 0.0)
+    list(export._pages(HbtableTransfer(server), ExportPart(0, b"a", b"b")))
     assert [scan.cells_per_row for scan in server.scans] == [pieces, pieces]
     assert server.scans[1].position == AdminPosition(b"r", 7, b"", b"f:q", 5, 1)
 
 
-class RowsServer:
+class RowsServer(Connection):
     """Three pages of a row each."""
 
     def __init__(self) -> None:
@@ -59,7 +67,7 @@ def test_what_another_parts_worker_saves_meanwhile_is_what_the_file_holds(
     """All parts are saved whenever one came further: also in the middle of this one's page."""
     options = ExportOptions(b"t", tmp_path / "out", format_name, ["f:q"])
     progress = Progress(tmp_path / "progress", lambda: 0.0)
-    export = _Export(options, progress)
+    export = _Export(options, progress, lambda: 0.0)
     export.parts = [ExportPart(0, b"", b"")]
     saved = 0
     fsync = os.fsync
@@ -74,7 +82,7 @@ def test_what_another_parts_worker_saves_meanwhile_is_what_the_file_holds(
 
     monkeypatch.setattr(os, "fsync", saving)
     server: Any = RowsServer()
-    export.write_part(server, export.parts[0])
+    export.write_part(HbtableTransfer(server), export.parts[0])
     assert saved
     assert restored(progress.load(), options.path)[0].rows == 3
 
@@ -93,7 +101,7 @@ def test_an_export_that_was_killed_again_and_again_goes_on(
     progress = Progress(tmp_path / "progress", lambda: 0.0)
 
     def begin() -> tuple[_Export, ExportPart]:
-        export = _Export(options, progress)
+        export = _Export(options, progress, lambda: 0.0)
         export.parts = restored(progress.load(), options.path) or [ExportPart(0, b"", b"")]
         return export, export.parts[0]
 
@@ -114,13 +122,13 @@ def test_an_export_that_was_killed_again_and_again_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr(ExportPart, "__setattr__", not_saved)
         with pytest.raises(Killed):
-            export.write_part(whole, part)
+            export.write_part(HbtableTransfer(whole), part)
     for _ in range(2):
         export, part = begin()
         killed: Any = KilledServer()
         with contextlib.suppress(Killed):
-            export.write_part(killed, part)
+            export.write_part(HbtableTransfer(killed), part)
     export, part = begin()
     last: Any = RowsServer()
-    export.write_part(last, part)
+    export.write_part(HbtableTransfer(last), part)
     assert restored(progress.load(), options.path)[0].rows == 3

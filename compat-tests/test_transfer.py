@@ -1,0 +1,56 @@
+"""hbtable export and import through Thrift1 alone: the table that comes back is the one that went, as happybase reads
+it. The server may be a real HBase (HBTABLE_COMPAT_SERVER)."""
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import happybase
+import pytest
+
+
+def contents(connection: happybase.Connection, name: str) -> dict[bytes, Any]:
+    table = connection.table(name)
+    return {
+        row: {column: table.cells(row, column, versions=10, include_timestamp=True) for column in columns}
+        for row, columns in table.scan()
+    }
+
+
+def hbtable(*words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "hbtable", *words], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_out_into_a_file_and_in_again(address: tuple[str, int], tmp_path: Path, form: str) -> None:
+    host, port = address
+    url, file = f"thrift1://{host}:{port}", tmp_path / f"of.{form}"
+    families: dict[str, dict[str, Any]] = {"f": {"max_versions": 3}, "g": {"max_versions": 1}}
+    with closing(happybase.Connection(host, port, timeout=120_000)) as connection:
+        for name in ("went", "came"):
+            if name.encode() in connection.tables():
+                connection.delete_table(name, disable=True)
+            connection.create_table(name, families)
+        table = connection.table("went")
+        with table.batch(batch_size=300) as batch:
+            for number in range(1000):
+                batch.put(b"row%05d" % number, {b"f:a": b"%d" % number, b"g:\xff\x00": bytes([number % 256])})
+        for number in range(5):
+            table.put(b"row00007", {b"f:a": b"version %d" % number, b"f:": b""})
+            table.put(b"row00008", {b"f:a": b"at %d" % number}, timestamp=1_700_000_000_000 + number)
+        table.put(b'\0\xff\n,"', {b"f:\0\t\n": b"\xfe\xff", b'g:"q': b"x\r\ny"}, timestamp=1)
+        table.delete(b"row00009")
+        table.delete(b"row00010", [b"f:a"])
+        before = contents(connection, "went")
+        assert len(before[b"row00007"][b"f:a"]) == 3
+        assert "exported 1,000 rows" in hbtable("export", "--url", url, "went", "-o", str(file))
+        assert "imported 1,000 rows" in hbtable("import", "--url", url, "came", str(file))
+        assert contents(connection, "came") == before
+        for name in ("went", "came"):
+            connection.delete_table(name, disable=True)
