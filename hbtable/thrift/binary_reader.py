@@ -93,11 +93,14 @@ def read_loose(source: Input) -> Call:
 @switches
 def read_arguments(source: Input, method: CallLayout) -> list[object]:
     """Moves `source` behind the arguments. *Switches* when they have not arrived."""
-    start = source.position
+    start, data, usual = source.position, source.data, method.usual
     try:
-        if len(source.data) > _FAST_BYTES:
+        if len(data) > _FAST_BYTES:
             raise IndexError
-        values, source.position = _fast_arguments(source.data, start, method)
+        found = usual and usual.read(data, start)
+        values, source.position = found or _fast_arguments(data, start, method)
+        if usual is not None and found is None:
+            usual.learn(data, start, source.position, values)
     except (IndexError, struct.error):
         source.position = start
         values = method.layout.defaults.copy()

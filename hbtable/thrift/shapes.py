@@ -5,7 +5,7 @@ become a list indexed by field id - 1, with None where nothing was sent.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from hbtable.thrift.message import MessageWriter
 from hbtable.thrift.wire import BOOL, I64, LIST, MAP, STRING, STRUCT
@@ -99,10 +99,21 @@ class StructLayout:
         """The value of a struct without fields: one object for all, as they cost a byte each on the wire."""
 
 
+class UsualCall(Protocol):
+    """A quicker way through the arguments of most calls of one method."""
+
+    def read(self, data: bytes, position: int, /) -> tuple[list[object], int] | None:
+        """The values of the arguments that begin at `position`, as decoding gives them, and where they end. None, or
+        struct.error: they have to be decoded."""
+
+    def learn(self, data: bytes, position: int, stop: int, values: list[object], /) -> None:
+        """Hears of arguments that had to be decoded."""
+
+
 class CallLayout:
     """The arguments of a call, with what the fast way of reading them needs at hand."""
 
-    __slots__ = ("fast_list", "kinds", "layout", "list_kind")
+    __slots__ = ("fast_list", "kinds", "layout", "list_kind", "usual")
 
     def __init__(self, shapes: dict[int, ValueType]) -> None:
         highest = max(shapes, default=0)
@@ -118,6 +129,7 @@ class CallLayout:
         self.fast_list = inner.fast_list if inner is not None else None
         self.list_kind = elements[0].kind if elements else 0
         """Kind of the elements of its lists (no method has lists of two kinds); 0 without any."""
+        self.usual: UsualCall | None = None
 
 
 # ---------------------------------------------------------------- how interfaces written in Python say them

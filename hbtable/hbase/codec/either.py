@@ -29,9 +29,9 @@ class EitherCall:
     def __init__(self, first: StructLayout, second: StructLayout) -> None:
         fields, self._places = _merged(first.fields, second.fields)
         self.layout: Final = StructLayout(fields)
-        self._first_count = len(first.fields)
-        self._own_count = len(fields) - self._first_count
-        self._structs = [place for place in self._places if place < self._first_count and fields[place].shape.layout]
+        self.first_count: Final = len(first.fields)
+        self._own_count = len(fields) - self.first_count
+        self._structs = [place for place in self._places if place < self.first_count and fields[place].shape.layout]
         """Positions in `layout` at which an Either may stand."""
         self._lists = [
             (place, element.kind, element.alternative.kind)
@@ -40,10 +40,14 @@ class EitherCall:
         ]
         """Positions of lists whose elements are of either kind: (position, the first's, the second's)."""
         self.tells_by_arguments: Final = self._own_count > 0
+        is_plain = self.tells_by_arguments and not self._structs and not self._lists
+        self.usual: Final = [None] * self._own_count if is_plain else None
+        """In the places behind the first's: a call of the first, in which nothing has to be looked at. None: there is
+        always something."""
 
     def is_second(self, values: list[Any]) -> bool:
         """Run for each mutateRow."""
-        if values[self._first_count :].count(None) < self._own_count:
+        if values[self.first_count :].count(None) < self._own_count:
             return True
         for place in self._structs:
             value = values[place]
@@ -52,7 +56,7 @@ class EitherCall:
         return False
 
     def first(self, values: list[Any]) -> list[Any]:
-        found = values[: self._first_count]
+        found = values[: self.first_count]
         for place in self._structs:
             value = found[place]
             if type(value) is Either:

@@ -18,6 +18,7 @@ from hbtable.hbase.codec.either import EitherCall
 from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
 from hbtable.hbase.codec.fast_puts import fast_puts
 from hbtable.hbase.codec.missing import checked
+from hbtable.hbase.codec.usual_calls import UsualCalls
 from hbtable.metrics.registry import Counter, Histogram
 from hbtable.thrift.shapes import CallLayout, FastList, Field, StructLayout, ValueType
 from hbtable.thrift.wire import LIST, MAP, REPLY, SET, STRICT, STRING, STRUCT
@@ -138,6 +139,9 @@ class ThriftInterface:
         """Of HBase's newer service: offered on the same port when bound."""
         structs = _Structs(_STRUCTS)
         _load(self.thrift.Hbase, self.thrift, structs, self.methods)
+        for method in self.methods.values():
+            if _is_of_a_row(getattr(self.thrift.Hbase, method.name + "_args").thrift_spec):
+                method.usual = UsualCalls()
         _load(self.admin_thrift.HbtableAdmin, self.admin_thrift, structs, self.admin_methods)
         structs = _Structs(_THRIFT2_STRUCTS, is_strict=True)
         _load(self.thrift2.THBaseService, self.thrift2, structs, self.thrift2_methods)
@@ -156,8 +160,11 @@ class ThriftInterface:
 
 def _either(first: ThriftMethod, second: ThriftMethod) -> None:
     both = EitherCall(first.layout, second.layout)
+    count, usual = both.first_count, both.usual
 
     def choose(values: list[object], before: ThriftMethod | None) -> tuple[ThriftMethod, list[object]]:
+        if values[count:] == usual:  # each mutateRow of Thrift1
+            return first, values[:count]
         if both.tells_by_arguments:
             is_second = both.is_second(values)
         else:  # no arguments: as the calls before it
@@ -179,6 +186,11 @@ def _load(service: Any, module: Any, structs: "_Structs", methods: dict[bytes, T
             else:
                 method.declares[spec[1]] = field
         methods[name.encode("ascii")] = method
+
+
+def _is_of_a_row(spec: dict[int, tuple[Any, ...]]) -> bool:
+    """Whether the call is about one row, or about several, which most clients send one by one."""
+    return [entry[1] for entry in list(spec.values())[:2]] in (["tableName", "row"], ["tableName", "rowBatches"])
 
 
 def _required(spec: dict[int, tuple[Any, ...]]) -> list[tuple[int, str]]:
