@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 from hbtable.errors import LimitExceeded
 from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Ask, Asked, PartsOf
+from hbtable.filters.cel import program
 from hbtable.filters.patterns import HUB_STEPS, SEARCH_SECONDS, compiled, finder
 from hbtable.model.cell import Row
 from hbtable.switches import switches
@@ -67,7 +68,7 @@ def container(value: bytes) -> Test:
 
 def here(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
     """An Ask without a worker, for whoever has nobody to keep waiting."""
-    return answer(parts)
+    return program.answer(parts) if parts[0] == program.QUESTION else answer(parts)
 
 
 @final

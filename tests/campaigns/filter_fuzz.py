@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hbtable.errors import BadFilter, LimitExceeded
+from hbtable.errors import InvalidRequest, LimitExceeded
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
 from hbtable.launch.embedded import EmbeddedDatabase
@@ -120,7 +120,7 @@ def again(text: bytes, table, stretch: Stretch) -> float:
         stretch.take()
         over_a_database(EVERYTHING, table)
         floor = stretch.take()
-        with contextlib.suppress(LimitExceeded, BadFilter):  # what is refused may have taken its time, too
+        with contextlib.suppress(LimitExceeded, InvalidRequest):  # what is refused may have taken its time, too
             over_a_database(text, table)
         differences.append(stretch.take() - floor)
     return min(differences)
@@ -182,12 +182,12 @@ def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_sec
                 try:
                     found = over_a_database(text, table)
                     counts["answered"] += 1
-                except BadFilter:
-                    counts["refused"] += 1
-                    continue
                 except LimitExceeded:
                     counts["ended"] += 1
                     found = None
+                except InvalidRequest:
+                    counts["refused"] += 1
+                    continue
                 finally:
                     more = stretch.take() - floor
                     if more > stretch_seconds:
@@ -228,7 +228,7 @@ def beside_java(patterns: int, seed: int, folder: Path) -> list[str]:
             quoted = pattern.encode().replace(b"'", b"''")
             try:
                 found = [row for row, _ in table.scan(filter=b"ValueFilter(=,'regexstring:%b')" % quoted)]
-            except (BadFilter, LimitExceeded):
+            except (InvalidRequest, LimitExceeded):
                 continue  # java_patterns.py looks at these
             if found != expected:
                 wrong.append(f"{pattern!r}: {found} instead of {expected}")

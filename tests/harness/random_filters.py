@@ -44,6 +44,34 @@ def comparison(rng: random.Random) -> bytes:
     return rng.choice(_OPERATORS) + b",'" + rng.choice((b"binary:", b"binaryprefix:")) + value + b"'"
 
 
+_SOURCES = (
+    "size(row) > 1",
+    "'s' in present && s.contains('a')",
+    "s.matches('{pattern}')",
+    "s.matches('{pattern}') || size(b) > 10",
+    "size(s + s + s) > 300 && s + s > s",
+    "j.a > 1 || has(j.b)",
+    "b < b'ab' ? size(b) > 3 : s != ''",
+    "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, [1, 2, 3, 4, 5, 6, 7, 8, 9].exists(y, s.contains(string(x * y))))",
+    "1 / (size(s) - 1) > 0",
+)
+
+
+def cel(rng: random.Random) -> bytes:
+    """Over cells of which few are what a variable reads them as, and with patterns of RE2, some of them costly."""
+    source = rng.choice(_SOURCES).replace("{pattern}", rng.choice(("a+b", "(a?){0,500}(a?){0,500}b", "^.*c$")))
+    variables = (
+        ("s string f:q0", "b bytes f:q1", "j json f:q2") if "j." in source else ("s string f:q0", "b bytes f:q1")
+    )
+    first, name = ("'f:q1', ", "CelProjectionFilter") if rng.random() < 0.3 else ("", "CelFilter")
+    return f"{name}({first}{', '.join(_in_quotes(text) for text in (source, *variables))})".encode()
+
+
+def _in_quotes(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
 def leaf(rng: random.Random) -> bytes:
     compared = comparison(rng)
     return rng.choice(
@@ -63,6 +91,7 @@ def leaf(rng: random.Random) -> bytes:
             b"PrefixFilter('r%d')" % rng.randrange(4),
             b"ColumnPaginationFilter(%d,%d)" % (rng.randrange(4), rng.randrange(3)),
             b"MultipleColumnPrefixFilter('q0','q2')",
+            cel(rng),
         )
     )
 
