@@ -304,3 +304,13 @@ def test_columns_are_learned_of_all_pages_of_the_first_rows() -> None:
             main, ["sql", f"--url=127.0.0.1:{port}", "--format=json", 'select count(*) n, count("f:b") b from t']
         )
         assert json.loads(done.output) == {"n": 9, "b": 1}, done.output
+
+
+def test_fields_of_one_name_are_refused_as_json(world: World) -> None:
+    """The first of the values was lost."""
+    join = "select a.row, b.row from t a join t b on a.row = b.row where a.row < 'r0002'"
+    done = world.run("--format=json", TYPES, join)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "two fields of the answer are called 'row', and JSON has one" in done.stderr
+    assert world.run("--format=csv", TYPES, join).output.splitlines()[0] == "row,row"
+    assert json.loads(world.run("--format=json", 'select 1 "row", 2 "row_2"').output) == {"row": 1, "row_2": 2}

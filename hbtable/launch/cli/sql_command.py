@@ -83,6 +83,8 @@ def _write(answer: "Answer", form: str) -> None:
     if form == "table":
         _write_table(answer.fields, [[_text(value) for value in row] for some in answer.rows for row in some])
         return
+    if form == "json":
+        _check_names(answer.fields)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if form == "csv":
         writer.writerow(answer.fields)
@@ -93,6 +95,15 @@ def _write(answer: "Answer", form: str) -> None:
             else:
                 made = dict(zip(answer.fields, map(_plain, row), strict=True))
                 click.echo(json.dumps(made, ensure_ascii=True, default=_text))
+
+
+def _check_names(fields: Sequence[str]) -> None:
+    """InvalidRequest: an object of JSON would have one of the values."""
+    from hbtable.errors import InvalidRequest
+
+    twice = next((name for place, name in enumerate(fields) if name in fields[:place]), None)
+    if twice is not None:
+        raise InvalidRequest(f"two fields of the answer are called {twice!r}, and JSON has one: name them, as by AS")
 
 
 def _write_table(fields: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
