@@ -3,6 +3,7 @@
 An offset is a byte of a text file, a record's number of a Parquet file.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
@@ -51,6 +52,9 @@ def _json_lines(file: IO[bytes], offset: int) -> Iterator[tuple[Record, int]]:
 
 
 def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
+    if file.read(len(BOM_UTF8)) == BOM_UTF8:
+        raise ArgumentError(f"{file.name} begins with a byte order mark, which would be of the first field: remove it")
+    file.seek(0)
     names = list(columns)
     if not names:
         first = next(lines(file, separator), ([], b"", 0))[0]

@@ -146,6 +146,11 @@ class Fields:
     def __init__(self, names: Sequence[str]) -> None:
         if ROW_KEY not in names:
             raise ArgumentError(f"one column must be {ROW_KEY}; there is {', '.join(names)}")
+        twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
+        if twice is not None:
+            raise ArgumentError(
+                f"two fields are named {twice!r}, and one of them would be lost: give each a name of its own"
+            )
         self._row = names.index(ROW_KEY)
         self._timestamp = names.index(TIMESTAMP_KEY) if TIMESTAMP_KEY in names else -1
         self._names = ",".join(names)

@@ -10,6 +10,7 @@ import pytest
 
 from hbtable.hbase.admin.structs import AdminCell, AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.exporting import ExportOptions, text_of
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.reading import records
@@ -52,6 +53,21 @@ def test_what_is_no_row_is_refused(line: bytes) -> None:
 def test_a_field_that_is_no_timestamp_is_refused(text: str) -> None:
     with pytest.raises(BadRecord):
         Fields(["HBASE_ROW_KEY", "HBASE_TS_KEY", "f:q"]).mutation(["r", text, "v"])
+
+
+@pytest.mark.parametrize("name", ["f:q", "HBASE_ROW_KEY", "HBASE_TS_KEY"])
+def test_two_fields_of_one_name_are_refused(tmp_path: Path, name: str) -> None:
+    names = ["HBASE_ROW_KEY", "HBASE_TS_KEY", "f:q", "", "", name]
+    (tmp_path / "file").write_bytes(b"r,1,v,,,w\n")
+    with pytest.raises(ArgumentError, match=f"two fields are named '{name}', and one of them would be lost"):
+        list(records(tmp_path / "file", "csv", names, 0))
+
+
+@pytest.mark.parametrize("columns", [(), ("HBASE_ROW_KEY", "f:q")])
+def test_a_byte_order_mark_is_no_part_of_a_row(tmp_path: Path, columns: tuple[str, ...]) -> None:
+    (tmp_path / "file").write_bytes("\ufeffHBASE_ROW_KEY,f:q\nr,v\n".encode())
+    with pytest.raises(ArgumentError, match="begins with a byte order mark"):
+        list(records(tmp_path / "file", "csv", columns, 0))
 
 
 def test_a_field_may_be_as_large_as_a_cell() -> None:
