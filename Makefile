@@ -25,6 +25,7 @@
 #   make fuzz | patterns | filter-fuzz | programs
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
+#   make hot-ranges | table-of-faults     clusters of real processes (a JDK and Maven): splits by load; each fault of docs/operations.md
 #   make turns            tests of which make verify takes an eighth, by its seed
 #   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
 
@@ -268,6 +269,16 @@ hub-stretches: $(VENV)/.test
 .PHONY: wide-rows
 wide-rows: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.wide_rows $(ARGS)
+
+.PHONY: hot-ranges
+hot-ranges: $(VENV)/.test
+	$(INSTALL_HDFS)
+	$(BIN)/python -m tests.campaigns.hot_ranges --seed $(SEED) $(ARGS)
+
+.PHONY: table-of-faults
+table-of-faults: $(VENV)/.test
+	$(INSTALL_HDFS)
+	$(BIN)/python -m tests.campaigns.table_of_faults $(ARGS)
 
 .PHONY: soak
 soak: $(VENV)/.test
