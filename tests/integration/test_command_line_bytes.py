@@ -77,3 +77,15 @@ def test_bytes_that_are_no_text_are_taken_as_they_are(server: ServerProcess) -> 
 def test_no_bytes_end_in_a_trace(server: ServerProcess, arguments: tuple[str | bytes, ...]) -> None:
     done = hbtable(server, str(arguments[0]), *arguments[1:])
     assert done.stdout or done.stderr or not done.returncode
+
+
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("scan", "t"), ("shell", "-n", "-e", "list"), ("status",), ("version",), ("config",)]
+)
+def test_an_answer_that_cannot_be_written_is_a_message(server: ServerProcess, arguments: tuple[str, ...]) -> None:
+    name, *rest = arguments
+    url = [] if name in ("version", "config") else ["--url", f"127.0.0.1:{server.port}"]
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "hbtable", name, *url, *rest]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr.decode()) == (1, "hbtable: the answer: No space left on device\n")

@@ -32,7 +32,18 @@ _OF_DATA_FOLDERS: Final = ("start", "demo", "check", "repair", "master", "tablet
 """Commands that make files in data folders, where the owner's group may be let in. All others make files of what is in
 tables, or of secrets, wherever they are told, and nobody but their owner may read those, whatever the umask."""
 
+_INTERRUPTED: Final = 130
+"""Of shells: ended by Ctrl-C."""
+
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
+
+
+def _leave_what_cannot_be_written() -> None:
+    """So that the exit does not try it again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = None
 
 
 class _Messages(click.Group):
@@ -40,13 +51,26 @@ class _Messages(click.Group):
 
     def invoke(self, context: click.Context) -> object:
         try:
-            return super().invoke(context)
+            try:
+                return super().invoke(context)
+            finally:
+                if sys.stdout is not None:  # None: nobody reads any more, and that was told
+                    sys.stdout.flush()
         except InvalidConfiguration as error:
             click.echo(f"hbtable: {error}", err=True)
             sys.exit(2)
         except HbtableError as error:
             click.echo(f"hbtable: {error}", err=True)
             sys.exit(1)
+        except BrokenPipeError:
+            raise  # click ends quietly
+        except OSError as error:
+            _leave_what_cannot_be_written()
+            click.echo(f"hbtable: {error.filename or 'the answer'}: {error.strerror or error}", err=True)
+            sys.exit(1)
+        except KeyboardInterrupt:
+            click.echo(f"hbtable {context.invoked_subcommand}: broken off", err=True)
+            sys.exit(_INTERRUPTED)
 
 
 def _print_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
