@@ -1,7 +1,6 @@
 """Runs the tasks of a job: on processes of this machine, or on Dask. The tasks are the same. What lies between map and
 reduce is in files of the job's folder, or moved by Dask where there is no folder that lasts."""
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -17,6 +16,7 @@ from hbtable.mapreduce.job import MapReduceJob, Pair
 from hbtable.mapreduce.tasks import TaskYield, map_task, part_name, reduce_task, total
 from hbtable.mapreduce.work_folder import JOB_FILE, WorkFolder
 from hbtable.runtime.processes.parent_death import end_with
+from hbtable.runtime.processes.temporary_folder import temporary_folder
 
 Progress = Callable[[str, int, int], object]
 """Is told "map" or "reduce", how many tasks of these are done, and how many there are."""
@@ -87,8 +87,8 @@ def on_processes(job: MapReduceJob, work: WorkFolder | None, workers: int, progr
     with _Processes(workers, progress) as processes:
         if work is not None:
             return _in_files(job, work, processes.run)
-        with tempfile.TemporaryDirectory(prefix="hbtable-job-") as folder:
-            return _in_files(job, WorkFolder(Path(folder)), processes.run)
+        with temporary_folder("hbtable-job-") as (folder, _):
+            return _in_files(job, WorkFolder(folder), processes.run)
 
 
 _DEATHS: Final = 3

@@ -14,6 +14,7 @@ import happybase
 import pytest
 
 import hbtable
+from hbtable.runtime.processes.temporary_folder import remove_abandoned
 from hbtable.testing import FaultyCluster
 from hbtable.testing.server_pids import server_pids_of
 from tests.harness.commands import environment
@@ -133,7 +134,14 @@ with FaultyCluster(servers=1) as cluster:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_it_ends_with_the_program_and_is_not_configured_by_files(tmp_path: Path, number: signal.Signals) -> None:
+def test_it_ends_with_the_program_and_is_not_configured_by_files(
+    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def folders() -> list[Path]:
+        return list(tmp_path.glob("hbtable-own-*"))
+
     Path(tmp_path, "hbtable.toml").write_text('[server]\nhost = "localhost"\nno_such_key = 1\n')
     variables = {"HBTABLE_CONFIG": "hbtable.toml", "HBTABLE_SERVER__HOST": "192.0.2.1", "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
@@ -142,9 +150,13 @@ def test_it_ends_with_the_program_and_is_not_configured_by_files(tmp_path: Path,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         pids = [int(pid) for pid in process.stdout.readline().split()]
+        remove_abandoned("hbtable-own-")
+        assert len(folders()) == 1
         process.send_signal(number)
     assert len(pids) == 2
     eventually(lambda: not any(map(runs, pids)), SOON_SECONDS, "the launcher and its server to end")
+    remove_abandoned("hbtable-own-")  # as the next one does
+    assert folders() == []
 
 
 def test_what_is_wrong_is_said(cluster: FaultyCluster) -> None:

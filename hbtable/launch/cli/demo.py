@@ -1,6 +1,5 @@
 """`hbtable demo`: a server over a temporary folder, with the Webtable in it and words about what to try."""
 
-import tempfile
 from collections.abc import Iterable
 from typing import Final
 
@@ -8,6 +7,7 @@ from hbtable.launch.cli.webtable import HOST, cells
 from hbtable.launch.config.sections import read_configuration
 from hbtable.launch.serve import SingleServer, run
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.runtime.processes.temporary_folder import temporary_folder
 from hbtable.switches import switches
 
 TABLE: Final = b"webtable"
@@ -33,7 +33,7 @@ HBase Thrift1 on 127.0.0.1:{port}; the folder is temporary, and gone when you st
 @switches
 def run_demo(port: int, stop: bool) -> int:
     """Serves the Webtable until a signal; with `stop` only loads it. The exit code."""
-    with tempfile.TemporaryDirectory(prefix="hbtable-demo-") as folder:
+    with temporary_folder("hbtable-demo-") as (folder, _):  # the server locks the data folder itself
         configuration = read_configuration(None, {}, ("log.durability=os",))
         webtable = list(cells())  # before there is a server, which a second of work in one piece would hold up
 
@@ -42,7 +42,7 @@ def run_demo(port: int, stop: bool) -> int:
             if stop:
                 server.ask_to_stop()
 
-        return run(configuration, folder, None, port, ready)
+        return run(configuration, str(folder / "data"), None, port, ready)
 
 
 @switches

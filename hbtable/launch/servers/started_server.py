@@ -1,16 +1,17 @@
 """`hbtable start --servers N` as a child process over a temporary folder: to measure it or test programs. The machine's
-configuration files are not for it, and it ends with its parent."""
+configuration files are not for it, and it ends with its parent. Where that is killed the folder stays until the next
+one is made."""
 
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hbtable.errors import Unavailable
+from hbtable.runtime.processes.temporary_folder import temporary_folder
 
 _STOP_SECONDS: Final = 60
 
@@ -26,7 +27,7 @@ class StartedServer(NamedTuple):
 def started_server(count: int, defines: Sequence[str] = ()) -> Iterator[StartedServer]:
     """So many server processes behind a free port, until the with block or this process ends. `defines`:
     SECTION.KEY=VALUE. Variables configure it, too. Unavailable: it did not start."""
-    with tempfile.TemporaryDirectory(prefix="hbtable-own-") as folder, Path(folder, "errors").open("w+") as errors:
+    with temporary_folder("hbtable-own-") as (folder, descriptor), Path(folder, "errors").open("w+") as errors:
         configuration = Path(folder, "hbtable.toml")
         configuration.touch()
         command = [sys.executable, "-m", "hbtable.launch.servers.held_launcher", "start"]
@@ -34,7 +35,7 @@ def started_server(count: int, defines: Sequence[str] = ()) -> Iterator[StartedS
         command += ["--host", "127.0.0.1", "--port", "0"]
         command += ["--servers", str(count), *(word for define in defines for word in ("-D", define))]
         process = subprocess.Popen(  # noqa: S603 -- this very program
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, pass_fds=(descriptor,)
         )
         assert process.stdin is not None
         assert process.stdout is not None
