@@ -9,8 +9,9 @@ A server at the mean costs nothing, one with twice as much costs 1 for each of t
 change nothing of that. So a gain is worth the same in a small cluster and in a large one. What is too little to matter
 to any server counts as even. Whoever makes only changes that lower the cost comes to an end.
 
-HBase's StochasticLoadBalancer has more terms, and tries changes at random. Its locality is not here: a tablet's blocks
-are near its server after the next compaction, and until then the price of a change (exchanges.py) stands for that.
+HBase's StochasticLoadBalancer has more terms, and tries changes at random. Its locality is not here (decision 39): a
+tablet's blocks are near its server after the next compaction, and until then the price of a change (exchanges.py)
+stands for that.
 """
 
 from collections import Counter, defaultdict
