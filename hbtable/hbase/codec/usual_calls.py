@@ -88,14 +88,16 @@ class UsualCalls:
             return
         self._others = 0
         shape = _shape(values)
-        if shape is None or not data.startswith(shape.before_row, position):
+        if shape is None:
             return
-        at = position + len(shape.before_row) + 4 + len(shape.row)
+        # Row and value are compared as well: of a field that is there twice the last one counts, and what stands behind
+        # the first would be taken for the end of the call.
+        told = shape.before_row + _sized(shape.row)
         if shape.before_value:
-            if not data.startswith(shape.before_value, at):
-                return
-            at += len(shape.before_value) + 4 + len(shape.value)
-        end = data[at:stop]
+            told += shape.before_value + _sized(shape.value)
+        if not data.startswith(told, position):
+            return
+        end = data[position + len(told) : stop]
         behind = shape.behind_value
         if not end.startswith(behind) or not _is_end(end[len(behind) :], shape.last_field):
             return
@@ -126,20 +128,24 @@ def _shape(values: list[Any]) -> _Shape | None:
     table, row, *others = values
     if type(table) is not bytes:
         return None
-    before = b"\x0b\x00\x01%b%b" % (len(table).to_bytes(4, "big"), table)
+    before = b"\x0b\x00\x01%b" % _sized(table)
     lists = [place for place, one in enumerate(values) if type(one) is list]
     if type(row) is bytes and not lists:
         return _Shape(before + b"\x0b\x00\x02", row)
     if lists == [1] and len(row) == 1 and type(row[0]) is tuple and len(row[0]) == 3:  # as fast_batches has a put
         row, column, value = row[0]
-        before_value = b"\x0f\x00\x02%b%b%b\x0b\x00\x03" % (_ONE_PUT, len(column).to_bytes(4, "big"), column)
+        before_value = b"\x0f\x00\x02%b%b\x0b\x00\x03" % (_ONE_PUT, _sized(column))
         return _Shape(before + _ONE_BATCH, row, before_value, value, column, _LOGGED + b"\x00")
     if lists == [2] and type(row) is bytes and len(others[0]) == 1 and type(others[0][0]) is tuple:
         is_delete, column, value, to_log = others[0][0]
         if not is_delete and value is not None and to_log:
-            before_value = b"\x0f\x00\x03%b%b%b\x0b\x00\x03" % (_ONE_PUT, len(column).to_bytes(4, "big"), column)
+            before_value = b"\x0f\x00\x03%b%b\x0b\x00\x03" % (_ONE_PUT, _sized(column))
             return _Shape(before + b"\x0b\x00\x02", row, before_value, value, column, _LOGGED, 3)
     return None  # whoever carries the call out may empty its other lists
+
+
+def _sized(text: bytes) -> bytes:
+    return len(text).to_bytes(4, "big") + text
 
 
 def _is_end(end: bytes, last: int) -> bool:

@@ -114,6 +114,35 @@ def test_any_bytes_are_read_as_by_decoding(name: str, seed: int, monkeypatch: py
         assert read(method, data) == expected, data
 
 
+def text(field: int, content: bytes) -> bytes:
+    return b"\x0b" + field.to_bytes(2, "big") + len(content).to_bytes(4, "big") + content
+
+
+@pytest.mark.parametrize("name", ["get", "getVer", "deleteAll", "atomicIncrement", "mutateRow"])
+def test_a_field_that_is_there_twice_teaches_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one counts. First ones of all lengths make each place behind them stand where the call's end is looked
+    for; the second one's content is what follows the row in other people's calls."""
+    monkeypatch.setattr("hbtable.hbase.codec.usual_calls._LEARNS_AFTER", 1)
+    method, decoding = BOTH.methods[name.encode()], ThriftInterface().methods[name.encode()]
+    decoding.layout, decoding.usual = method.layout, None
+    known = {entry[1] for entry in getattr(IDL.Hbase, name + "_args").thrift_spec.values()}
+
+    def behind_row(column: bytes, number: int) -> bytes:
+        put = IDL.Mutation(column=column, value=b"v")
+        values = {"column": column, "value": number, "numVersions": number, "mutations": [put]}
+        return written(name, **{key: one for key, one in values.items() if key in known})[:-1]
+
+    end = written(name, **({"attributes": {}} if "attributes" in known else {}))
+    mine, theirs = behind_row(b"f:", 7), behind_row(b"f:longqualifier", 1)
+    call = text(1, b"t") + text(2, b"row") + theirs + end
+    for length in range(len(theirs) + 20):
+        method.usual = UsualCalls()
+        first = text(1, b"t") + text(2, b"x" * length)
+        for rest in (mine + text(2, theirs), text(2, theirs) + mine, mine + text(2, theirs) + mine):
+            read(method, first + rest + end)
+            assert read(method, call) == read(decoding, call), (length, rest)
+
+
 @pytest.mark.parametrize("name", [name for name in HOT if name != "mutateRows"])
 def test_the_second_call_alike_is_not_decoded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method = BOTH.methods[name.encode()]
