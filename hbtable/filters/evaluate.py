@@ -223,7 +223,8 @@ def _limited(cells: Sequence[Cell], max_versions: int) -> list[Cell]:
 def _node_of(expression: ex.Expression, is_reversed: bool, searches: Searches) -> FilterNode:  # noqa: C901 -- one case a filter
     match expression:
         case ex.All(members):
-            return AllNode([_node_of(member, is_reversed, searches) for member in members])
+            sees_all = _holds(expression, lambda leaf: isinstance(leaf, ex.Cel | ex.CelProjection))
+            return AllNode([_node_of(member, is_reversed, searches) for member in members], sees_all)
         case ex.AnyOf(members):
             return AnyNode([_node_of(member, is_reversed, searches) for member in members])
         case ex.Skip(member):

@@ -74,7 +74,7 @@ def parse(text: bytes, pause: Callable[[], object] = _go_on) -> Expression:
 class _Reader:
     """Recursive descent over the text; `position` is the next unread byte, never a blank between tokens."""
 
-    __slots__ = ("_arguments", "_expressions", "_filters", "_pause", "_skips", "position", "text")
+    __slots__ = ("_arguments", "_expressions", "_filters", "_pause", "_projections", "_skips", "position", "text")
 
     def __init__(self, text: bytes, pause: Callable[[], object]) -> None:
         self.text = text
@@ -83,6 +83,7 @@ class _Reader:
         self._filters = 0
         self._arguments = 0
         self._expressions = 0
+        self._projections = 0
         self._skips = 0  # that are open
         self._skip_blanks()
 
@@ -173,6 +174,10 @@ class _Reader:
                 f"Incorrect Filter String: SKIP looks at cells one by one, and {name.decode()} decides on whole rows",
                 start,
             )
+        if name == b"CelProjectionFilter":
+            self._projections += 1
+            if self._projections > 1:
+                raise self.error("Incorrect Filter String: it holds more than one CelProjectionFilter", start)
         self._expressions += 1
         if self._expressions > MAX_EXPRESSIONS:
             raise self.error(

@@ -7,7 +7,7 @@ member that drops the row; the row stage of OR ends at the first that keeps it.
 
 from typing import Protocol, final
 
-from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, STEP, FilterNode, load_number
+from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, SKIP, STEP, FilterNode, load_number
 from hbtable.model.cell import Cell
 from hbtable.switches import switches
 
@@ -15,16 +15,34 @@ from hbtable.switches import switches
 class ListNode(FilterNode, Protocol):
     """The part that AND and OR have in common: what they do to each of their members alike."""
 
-    __slots__ = ("_members",)
+    __slots__ = ("_column", "_family", "_members", "_waits")
 
     _members: list[FilterNode]
+    _column: bytes
+    _family: bytes
+    _waits: list[int]
+    """For each member, as far as that is looked at: the rest of the column or family that it does not want to see."""
 
     def __init__(self, members: list[FilterNode]) -> None:
         self._members = members
+        self._column = self._family = b""
+        self._waits = [0] * len(members)
 
     def reset(self) -> None:
+        self._column = b""
+        self._waits = [0] * len(self._members)
         for member in self._members:
             member.reset()
+
+    def _come_to(self, column: bytes, family: bytes) -> None:
+        """The next cell is of another column."""
+        self._column = column
+        waits = self._waits
+        if family != self._family:
+            self._family = family
+            waits[:] = [0] * len(waits)
+        else:
+            waits[:] = [wait if wait == NEXT_FAMILY else 0 for wait in waits]
 
     def sift(self, cells: list[Cell]) -> list[Cell]:
         for member in self._members:
@@ -49,9 +67,14 @@ class ListNode(FilterNode, Protocol):
 
 @final
 class AllNode(ListNode):
-    """Keeps what all members keep, goes on where the farthest of them wants to."""
+    """Keeps what all members keep, goes on where the farthest of them wants to. `sees_all`: a member decides by all
+    cells of the row that come to it; what the others need not see is passed over here, not by the reader."""
 
-    __slots__ = ()
+    __slots__ = ("_sees_all",)
+
+    def __init__(self, members: list[FilterNode], sees_all: bool = False) -> None:
+        super().__init__(members)
+        self._sees_all = sees_all
 
     @switches
     def drops_row(self, row: bytes) -> bool:
@@ -63,6 +86,8 @@ class AllNode(ListNode):
 
     @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        if self._sees_all:
+            return self._cell_of_all(cell, family, qualifier)
         step = 0
         for member in self._members:
             if member.is_finished():
@@ -72,6 +97,20 @@ class AllNode(ListNode):
             if not code & INCLUDE:
                 return step
         return step | INCLUDE
+
+    @switches
+    def _cell_of_all(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        waits = self._waits
+        if cell[0] != self._column:
+            self._come_to(cell[0], family)
+        for place, member in enumerate(self._members):
+            if waits[place] or member.is_finished():
+                return SKIP
+            code = member.cell(cell, family, qualifier)
+            waits[place] = code & STEP
+            if not code & INCLUDE:
+                return SKIP
+        return INCLUDE
 
     def transform(self, cell: Cell) -> Cell:
         for member in self._members:
@@ -90,20 +129,12 @@ class AllNode(ListNode):
 class AnyNode(ListNode):
     """Keeps what any member keeps, goes on where the nearest of them wants to."""
 
-    __slots__ = ("_column", "_family", "_kept", "_waits")
+    __slots__ = ("_kept",)
 
     def __init__(self, members: list[FilterNode]) -> None:
         super().__init__(members)
-        self._column = self._family = b""
-        # For each member: the rest of the column or family that it does not want to see.
-        self._waits = [0] * len(members)
         # The members that kept the current cell: only they transform it.
         self._kept: list[FilterNode] = []
-
-    def reset(self) -> None:
-        self._column = b""
-        self._waits = [0] * len(self._members)
-        super().reset()
 
     @switches
     def drops_row(self, row: bytes) -> bool:
@@ -117,12 +148,7 @@ class AnyNode(ListNode):
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         waits = self._waits
         if cell[0] != self._column:
-            self._column = cell[0]
-            if family != self._family:
-                self._family = family
-                waits[:] = [0] * len(waits)
-            else:
-                waits[:] = [wait if wait == NEXT_FAMILY else 0 for wait in waits]
+            self._come_to(cell[0], family)
         self._kept.clear()
         step = NEXT_FAMILY
         for place, member in enumerate(self._members):

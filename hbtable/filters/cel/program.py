@@ -35,8 +35,9 @@ class Unusable(Exception):
     """An expression cannot be compiled; the reason."""
 
 
-def header(source: str, variables: Sequence[tuple[str, str]], is_condition: bool) -> bytes:
-    """The second part of a question: the expression, its variables' names and types, and whether it must be a bool."""
+def header(source: str, variables: Sequence[tuple[str, str, int]], is_condition: bool) -> bytes:
+    """The second part of a question: the expression, whether it must be a bool, and of its variables the names, types
+    and places of their columns in what language.packed() makes of a row."""
     return json.dumps([source, list(variables), is_condition]).encode()
 
 
@@ -70,11 +71,11 @@ def _compiled(head: bytes) -> Callable[[bytes], bytes]:
 class _Program:
     """One compiled expression. Unusable, saying why, when it cannot be compiled."""
 
-    def __init__(self, cel: Any, source: str, variables: Sequence[tuple[str, str]], is_condition: bool) -> None:
+    def __init__(self, cel: Any, source: str, variables: Sequence[tuple[str, str, int]], is_condition: bool) -> None:
         types = cel.Type
         kinds = {"bytes": types.BYTES, "string": types.STRING, "json": types.DYN, "uint64": types.UINT}
         kinds |= {"float": types.DOUBLE, "double": types.DOUBLE}
-        known = {name: kinds.get(read_as, types.INT) for name, read_as in variables}
+        known = {name: kinds.get(read_as, types.INT) for name, read_as, _ in variables}
         known |= {ROW: types.BYTES, PRESENT: types.List(types.STRING)}
         self._variables = variables
         self._is_condition = is_condition
@@ -97,22 +98,28 @@ class _Program:
     def run(self, part: bytes) -> bytes:
         """The answer about one row."""
         row, *values = unpacked(part)
-        known: dict[str, object] = {ROW: row}
-        for (name, read_as), value in zip(self._variables, values, strict=True):
+        known: dict[str, object] = {}
+        unread: dict[str, str] = {}
+        for name, read_as, place in self._variables:
+            value = values[place]
             if value is not None:
                 try:
                     known[name] = _read(value, read_as)
                 except (ValueError, struct.error, RecursionError) as error:
-                    return FAILED + f"{name} holds {shown(value)}, which is no {read_as}: {error}".encode()
-        known[PRESENT] = [name for name in known if name != ROW]
+                    unread[name] = f"{name} holds {shown(value)}, which cannot be read as {read_as}: {error}"
+        present = [*known, *unread]
+        known |= {ROW: bytearray(row or b""), PRESENT: present}
         try:
             value = self._expression.eval(data=known)
             plain = value.value()
             gives = value.type().name()
             if value.type() == self._error:
                 told = str(value.plain_value())
-                return MISSING if told.startswith(_UNBOUND) else FAILED + _told(told).encode()
-        except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+                if not told.startswith(_UNBOUND):
+                    return FAILED + _told(told).encode()
+                reason = unread.get(told.removeprefix(_UNBOUND).partition('"')[0])
+                return MISSING if reason is None else FAILED + reason.encode()
+        except (RuntimeError, ValueError, TypeError, OverflowError, RecursionError) as error:
             return FAILED + _told(error).encode()
         if gives == "NULL" and not self._is_condition:
             return MISSING
@@ -127,12 +134,35 @@ class _Program:
 
 def _read(value: bytes, read_as: str) -> object:
     if read_as == "bytes":
-        return value
+        return bytearray(value)  # the library cuts bytes at a NUL
     if read_as == "string":
-        return value.decode()
+        return _whole(value.decode())
     if read_as == "json":
-        return json.loads(value)
+        return _usable(json.loads(value))
+    if len(value) != struct.calcsize(NUMBERS[read_as]):
+        raise ValueError(f"it has {len(value)} bytes")
     return struct.unpack(NUMBERS[read_as], value)[0]
+
+
+def _whole(text: str) -> str:
+    """ValueError: the library would cut it, or take nothing for it."""
+    if "\0" in text:
+        raise ValueError("CEL's library cannot take a text with a NUL")
+    text.encode()
+    return text
+
+
+def _usable(value: object) -> object:
+    """A value of JSON without what the library cannot take: a number beyond 64 bits becomes a float. ValueError."""
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, list):
+        return [_usable(one) for one in value]
+    if isinstance(value, dict):
+        return {_whole(name): _usable(one) for name, one in value.items()}
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
 
 
 def _told(error: object) -> str:

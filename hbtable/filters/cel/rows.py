@@ -5,7 +5,7 @@ in an AND have kept. An expression that needs a column which the row has not giv
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from hbtable.errors import BadFilter, InvalidRequest, LimitExceeded
 from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Asked
@@ -17,6 +17,13 @@ from hbtable.model.cell import Cell
 from hbtable.model.values import shown
 from hbtable.switches import switches
 
+MOST_BYTES: Final = 16 << 20
+"""Of the values that an expression reads of a row: they are copied twice on their way to the worker."""
+_MOST_CHECKED: Final = 1000
+
+_checked: set[bytes] = set()
+"""Headers of expressions that can be used: whoever reads a row with one again has no question more."""
+
 
 @final
 class Expression(Asked[bytes]):
@@ -27,8 +34,9 @@ class Expression(Asked[bytes]):
         self._known: dict[bytes, bytes] = {}
         self._searches = searches
         self._source = source
-        self._header = header(source, [(name, read_as) for name, read_as, _ in variables], is_condition)
-        self.columns = [column for _, _, column in variables]
+        self.columns = list(dict.fromkeys(variable.column for variable in variables))
+        places = [(name, read_as, self.columns.index(column)) for name, read_as, column in variables]
+        self._header = header(source, places, is_condition)
         self._is_for_a_worker = None
         self.needs_check = True
         searches.asked.append(self)
@@ -37,6 +45,12 @@ class Expression(Asked[bytes]):
     def value(self, row: bytes, cells: dict[bytes, Cell]) -> bytes:
         """An answer of program.answer() for a row, by its newest cells. InvalidRequest where the expression fails,
         LimitExceeded where it takes too long."""
+        size = sum(len(cells[column][2]) for column in self.columns if column in cells)
+        if size > MOST_BYTES:
+            raise LimitExceeded(
+                f"the CEL expression {shown(self._source)} reads {size} bytes of row {shown(row)}, and the limit is "
+                f"{MOST_BYTES}; name fewer columns, or filter by a regular expression"
+            )
         part = self._packed(row, cells)
         answer = self._known.get(part) if len(part) <= KEPT_BYTES else None
         if answer is None:
@@ -50,6 +64,8 @@ class Expression(Asked[bytes]):
 
     @switches
     def ask(self, parts: Sequence[bytes], is_ahead: bool) -> Sequence[bytes | None]:
+        if not parts and self._header in _checked:
+            return []
         size = sum(map(len, parts))
         try:
             reason, *answers = self._searches.ask(
@@ -62,13 +78,17 @@ class Expression(Asked[bytes]):
             ) from error
         if reason:
             raise BadFilter(reason.decode("utf-8", "replace"))
+        if len(_checked) >= _MOST_CHECKED:
+            _checked.clear()
+        _checked.add(self._header)
         return [None if answer == LATER else answer for answer in answers]
 
     def _part_of(self, row: bytes, cells: Sequence[Cell]) -> Iterator[bytes]:
         newest: dict[bytes, Cell] = {}
         for cell in cells:
             newest.setdefault(cell[0], cell)
-        yield self._packed(row, newest)
+        if sum(len(newest[column][2]) for column in self.columns if column in newest) <= KEPT_BYTES:
+            yield self._packed(row, newest)
 
     def _packed(self, row: bytes, cells: dict[bytes, Cell]) -> bytes:
         found = [cells.get(column) for column in self.columns]

@@ -242,12 +242,50 @@ def test_a_projected_value_is_stored_as_its_type_is(source: str, value: bytes) -
         ("uint32", b"\xff" * 4, "x == 4294967295"),
         ("uint64", b"\xff" * 8, "x == 18446744073709551615u"), ("float", struct.pack(">f", 1.5), "x == 1.5"),
         ("double", struct.pack(">d", -0.0), "x == 0.0"),
+        ("bytes", b"\0a\0b\0", r"x == b'\x00a\x00b\x00' && size(x) == 5 && row == b'\x00r\x00'"),
+        ("json", b'{"ok": 1, "big": 99999999999999999999}', "x.ok == 1 && x.big > 1e18"),
         ("json", b'{"a": [1, {"b": "c"}]}', "x.a[1].b == 'c' && x.a[0] == 1 && !has(x.q)"),
     ],
 )  # fmt: skip
 def test_each_type_is_read(read_as: str, stored: bytes, source: str) -> None:
     assert read_as in language.TYPES
-    assert kept(cel(source, f"x {read_as} f:x"), [(b"r", [(b"f:x", 1, stored)])])
+    assert kept(cel(source, f"x {read_as} f:x"), [(b"\0r\0", [(b"f:x", 1, stored)])])
+
+
+@pytest.mark.parametrize(
+    ("read_as", "stored"),
+    [
+        ("string", b"\xff"), ("string", b"allow\0deny"), ("json", b"{"), ("json", br'{"a": "\u0000"}'),
+        ("json", br'{"a\u0000": 1}'), ("json", br'["\ud800"]'), ("int64", b"\0"),
+    ],
+)  # fmt: skip
+def test_a_value_that_cannot_be_read_matters_only_where_it_decides(read_as: str, stored: bytes) -> None:
+    row = (b"r", [(b"f:n", 1, LONG(1)), (b"f:x", 1, stored)])
+    variables = ("n int64 f:n", f"x {read_as} f:x")
+    assert kept(cel("n == 1 || x == x", *variables), [row])
+    assert not kept(cel("n == 2 && x == x", *variables), [row])
+    assert kept(cel("'x' in present", *variables), [row])
+    with pytest.raises(InvalidRequest, match=f"fails at row b'r': x holds .*, which cannot be read as {read_as}"):
+        kept(cel("n == 1 && x == x", *variables), [row])
+
+
+def test_a_column_goes_to_the_worker_once_and_only_up_to_a_limit() -> None:
+    names = [f"v{place}" for place in range(64)]
+    worker = Worker()
+    row = (b"r", [(b"f:s", 1, b"a" * 1_000_000)])
+    source = " && ".join(f"size({name}) == 1000000" for name in names)
+    assert kept(cel(source, *(f"{name} bytes f:s" for name in names)), [row], ahead=1, worker=worker)
+    assert max(sum(map(len, question)) for question in worker.questions) < 1_010_000
+    with pytest.raises(LimitExceeded, match=r"reads 16777217 bytes of row b'r', and the limit is 16777216"):
+        kept(cel("size(s) > 0", "s bytes f:s"), [(b"r", [(b"f:s", 1, b"a" * ((16 << 20) + 1))])])
+
+
+def test_an_expression_is_checked_once() -> None:
+    worker = Worker()
+    text = cel("n == 4711", "n int64 f:once")
+    kept(text, [], worker=worker)
+    kept(text, [], worker=worker)
+    assert len(worker.questions) == 1
 
 
 def test_the_members_before_it_decide_what_an_expression_sees() -> None:
@@ -255,6 +293,24 @@ def test_the_members_before_it_decide_what_an_expression_sees() -> None:
     assert kept(text, ROWS) == []
     text = cel("'v' in present && 'n' in present", *N_AND_V) + b" AND QualifierFilter(=, 'binary:n')"
     assert [row for row, _ in kept(text, ROWS)] == [b"r1", b"r2"]
+
+
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        "ColumnPrefixFilter('a')", "MultipleColumnPrefixFilter('a')", "ColumnRangeFilter('a', true, 'a', true)",
+        "FirstKeyOnlyFilter()", "ColumnPaginationFilter(1, 0)", "QualifierFilter(=, 'binary:a')",
+        "(ColumnPrefixFilter('a') AND KeyOnlyFilter())",
+    ],
+)  # fmt: skip
+def test_what_a_filter_behind_it_passes_over_it_sees_all_the_same(narrow: str) -> None:
+    rows = [(b"r%d" % n, [(b"f:%c" % c, 5, LONG(n)) for c in b"abcd"]) for n in range(4)]
+    rows.append((b"r4", [(b"f:a", 5, LONG(9))]))
+    d = "d int64 f:d"
+    for source, wanted in (("d > 1", [b"r2", b"r3"]), ("!('d' in present)", [b"r4"])):
+        found = kept(cel(source, d) + f" AND {narrow}".encode(), rows)
+        assert [row for row, _ in found] == wanted, source
+        assert all([cell[0] for cell in cells] == [b"f:a"] for _, cells in found)
 
 
 def test_while_ends_the_scan_at_the_first_row_that_does_not_pass() -> None:
@@ -267,9 +323,9 @@ def test_while_ends_the_scan_at_the_first_row_that_does_not_pass() -> None:
     [
         ("n / v > 1", N_AND_V, "fails at row b'r2': divide by zero"),
         ("n + 9223372036854775807 > 0", N_AND_V, "fails at row b'r1': OUT_OF_RANGE: integer overflow"),
-        ("n > 1", ("n int32 f:n",), "n holds b'.*', which is no int32"),
-        ("n == ''", ("n json f:n",), "which is no json"),
-        ("n.matches('[')", ("n string f:n",), "invalid regular expression"),
+        ("n > 1", ("n int32 f:n",), "n holds .*, which cannot be read as int32"),
+        ("n == ''", ("n json f:n",), "which cannot be read as json"),
+        ("string(row).matches('[')", (), "invalid regular expression"),
         ("[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, "
          "[1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, true)))))", (), "Iteration budget exceeded"),
     ],
@@ -304,6 +360,7 @@ def test_an_expression_that_fails_names_the_row(source: str, variables: tuple[st
         (b"CelProjectionFilter('f:x')", "a column and an expression are expected"),
         (b"SKIP " + cel("true"), "SKIP looks at cells one by one"),
         (b"SKIP (PageFilter(1) AND " + cel("true") + b")", "SKIP looks at cells one by one"),
+        (b" AND ".join([projection("f:x", "1")] * 2), "more than one CelProjectionFilter"),
         (b" AND ".join([cel("true")] * (MAX_EXPRESSIONS + 1)), "more than 16 expressions"),
     ],
 )
