@@ -35,6 +35,8 @@ _WARN_SECONDS: Final = 10.0
 _WAITS_AFTER_VAIN: Final = 7
 """Then the system is asked at once again: a client that became fast needs no look at all sockets for each call."""
 
+_PEEK: Final = int(standard_socket.MSG_PEEK | standard_socket.MSG_DONTWAIT)
+
 # The peer went away: its business, not an error of ours.
 _PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
 
@@ -55,8 +57,12 @@ class TurnsOfReading(Protocol):
     """Says when a connection may go on: a fair_scheduler.RequestGate."""
 
     @switches
-    def wait(self, readable: Any, /) -> None:
-        """*Switches.* Until the watcher of a socket says that something has arrived, and it may be read."""
+    def wait(self, readable: Any, has_ended: Callable[[], bool], /) -> None:
+        """*Switches.* Until the watcher of a socket says that something has arrived, and it may be read. `has_ended`:
+        whether that was the peer's end, for which nobody has to wait."""
+
+    def lose(self) -> None:
+        """The turn is over: the rest of the request is waited for outside the turns."""
 
 
 @final
@@ -67,7 +73,8 @@ class ServedSocket:
     gevent's own recv asks the system before it waits. With many clients, or one that is slower than we are, that is in
     vain, and costs a twelfth of a get. So who was asked in vain is waited for at once the next times.
 
-    With `turns`, what may take for ever, the next request, is read when it is this connection's turn."""
+    With `turns`, what may take for ever, the next request, is read when it is this connection's turn. What has a
+    timeout, the rest of a request, is waited for outside the turns."""
 
     __slots__ = ("_send", "_send_rest", "_socket", "_waits", "close", "fileno", "settimeout", "shutdown", "turns")
 
@@ -85,15 +92,10 @@ class ServedSocket:
 
     @switches
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        socket, turns = self._socket, self.turns
-        if turns is not None and socket.timeout is not None:
-            turns = None
-        if self._waits and (readable := socket._read_event) is not None and socket.timeout != 0.0:
+        socket = self._socket
+        if self._waits and socket._read_event is not None and socket.timeout != 0.0:
             self._waits -= 1
-            if turns is not None:
-                turns.wait(readable)
-            else:
-                socket._wait(readable)
+            self._wait()
         while True:
             try:
                 return socket._sock.recv(size, flags)
@@ -101,11 +103,27 @@ class ServedSocket:
                 if socket.timeout == 0.0:
                     raise
             self._waits = _WAITS_AFTER_VAIN
-            readable = socket._read_event
-            if turns is not None and readable is not None:
-                turns.wait(readable)
-            else:
-                socket._wait(readable)
+            self._wait()
+
+    @switches
+    def _wait(self) -> None:
+        socket, turns = self._socket, self.turns
+        readable = socket._read_event
+        if turns is not None and readable is not None:
+            if socket.timeout is None:
+                turns.wait(readable, self._has_ended)
+                return
+            turns.lose()
+        socket._wait(readable)
+
+    def _has_ended(self) -> bool:
+        """Whether nothing more will be read. Does not switch."""
+        try:
+            return not self._socket._sock.recv(1, _PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # as by a reset
 
     @switches
     def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None:

@@ -12,6 +12,7 @@ from hbtable.runtime.gevent_runtime import FairScheduler, GeventRuntime
 from hbtable.runtime.network.sockets import ServedSocket, is_quiet
 
 COUNT = 40
+REQUEST = b"a request"
 
 
 class Crowd:
@@ -42,7 +43,7 @@ class Crowd:
     def serve(self, stream: ServedSocket) -> None:
         gate = self.runtime.request_gate("a client", self.most, stream)
         try:
-            while stream.recv(100):
+            while self.read(stream):
                 try:
                     began = gate(self.now)
                 except Overloaded:
@@ -54,9 +55,22 @@ class Crowd:
         except OSError:
             pass
 
-    def ask(self, of: list[standard_socket.socket]) -> None:
+    def read(self, stream: ServedSocket) -> bytes:
+        """A request, or b"" at the end. Who has begun one has to send its rest in time."""
+        request = stream.recv(100)
+        if request and len(request) < len(REQUEST):
+            stream.settimeout(60)
+            while len(request) < len(REQUEST):
+                request += stream.recv(100)
+            stream.settimeout(None)
+        return request
+
+    def ask(self, of: list[standard_socket.socket], sent: bytes = REQUEST) -> None:
         for peer in of:
-            peer.sendall(b"a request")
+            peer.sendall(sent)
+
+    def until_read(self) -> None:
+        until(lambda: all(is_quiet(one) for one in self.streams))
 
     def finish(self) -> None:
         for peer in self.peers:
@@ -113,6 +127,44 @@ def test_beyond_the_bound_requests_are_refused_and_the_connections_go_on(crowd: 
     assert one.refused >= 3 * (COUNT - 10 - 6)
     assert len(one.unread) >= 3 * 10
     assert one.runtime.fair_scheduler.refused == one.refused
+
+
+def test_who_sends_the_rest_of_a_request_later_does_not_pass_the_queue_and_its_bound(
+    crowd: Callable[[int], Crowd],
+) -> None:
+    one = crowd(10)
+    for peer in one.peers:
+        one.ask([peer], REQUEST[:1])
+        one.until_read()  # each had a turn at its first byte
+    one.ask(one.peers, REQUEST[1:])
+    until(lambda: len(one.unread) + one.refused == COUNT)
+    assert one.refused >= COUNT - 10 - 6
+    assert len(one.unread) >= 10
+
+
+def test_a_request_that_is_refused_at_its_first_byte_stays_so(crowd: Callable[[int], Crowd]) -> None:
+    one = crowd(10)
+    one.runtime.fair_scheduler.goes_on = lambda share, now: False  # type: ignore[method-assign]
+    one.ask(one.peers, REQUEST[:1])
+    one.until_read()
+    for number, peer in enumerate(one.peers):
+        one.ask([peer], REQUEST[1:])
+        until(lambda number=number: len(one.unread) + one.refused == number + 1)  # type: ignore[misc]
+    assert one.refused == COUNT - 10
+
+
+@pytest.mark.parametrize("ends", ["closed", "reset"])
+def test_connections_that_end_take_no_places_of_requests(crowd: Callable[[int], Crowd], ends: str) -> None:
+    one = crowd(10)
+    for number, peer in enumerate(one.peers):
+        if number % 4:
+            if ends == "reset":
+                one.streams[number].sendall(b"what is never read")
+            peer.close()
+        else:
+            one.ask([peer])
+    until(lambda: len(one.unread) + one.refused == COUNT // 4)
+    assert not one.refused
 
 
 @pytest.mark.parametrize("waits", ["for a request", "for its turn"])
