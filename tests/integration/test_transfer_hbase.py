@@ -11,7 +11,10 @@ from typing import Any
 import happybase
 import pytest
 
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying import page_size, thrift1_peer, thrift2_peer
+from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
 from hbtable.shell.errors import ArgumentError, BrokenOff, ShellError
@@ -218,6 +221,56 @@ def test_another_table_of_the_name_is_told_from_one_that_was_split(
     names = PEERS[kind].region_names
     monkeypatch.setattr(PEERS[kind], "region_names", lambda self, table: [*names(self, table), *state["regions"]])
     assert "exported" in run_export(where, options, perf_counter)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "thrift"])
+def test_a_table_that_is_made_anew_under_way_ends_it(
+    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The export had the rows of the one before, and the import's first row is not in the new one."""
+    made = servers.HbtableTransfer if kind == "thrift" else servers.HBaseTransfer
+    pages, write = made.pages, made.write
+
+    def make_anew(name: bytes) -> None:
+        connection.delete_table(name, disable=True)
+        connection.create_table(name, FAMILIES)
+
+    def read(self: Any, reading: servers.Reading, *arguments: Any) -> Iterator[Any]:
+        yield from pages(self, reading, *arguments)
+        make_anew(reading.table)
+
+    def written(self: Any, table: bytes, rows: Any) -> None:
+        write(self, table, rows)
+        if rows[0].row == b"0":
+            make_anew(table)
+
+    monkeypatch.setattr(made, "pages", read)
+    monkeypatch.setattr(made, "write", written)
+    out, into = tmp_path / "of.jsonl", tmp_path / "into.jsonl"
+    into.write_text("".join(f'{{"row":"{n}","cells":[{{"column":"f:a","value":"v"}}]}}\n' for n in range(3)))
+    where = address(server, kind)
+    with pytest.raises(ShellError, match=r"table from was dropped and created, .* of.jsonl.part-.*; begin anew with"):
+        run_export(where, ExportOptions(b"from", out, "jsonl", workers=1), perf_counter)
+    assert not out.exists()
+    with pytest.raises(ShellError, match=r"table to was dropped and created, .* of the 3 rows .*; begin anew with"):
+        run_import(where, ImportOptions(b"to", into, "jsonl", batch_rows=1, workers=1), perf_counter)
+    assert [row for row, _ in connection.table("to").scan()] == [b"1", b"2"]
+
+
+def test_both_services_tell_the_same_regions(server: ServerProcess) -> None:
+    """Of more than one page, and of this table alone."""
+    with contextlib.closing(server.connect()) as connection:
+        for name, splits in (("many", 120), ("many2", 2)):
+            with contextlib.closing(HbtablePeer(ShellConnection(f"127.0.0.1:{server.port}"))) as ours:
+                schema = TableSchema(name.encode(), {b"f": FamilySchema(b"f")})
+                ours.create(schema, [b"%03d" % number for number in range(1, splits)])
+        listed = connection.client.getTableRegions(b"many")
+    for kind in KINDS:
+        with contextlib.closing(PEERS[kind](ShellConnection(f"127.0.0.1:{server.port}"))) as peer:
+            names = peer.region_names(b"many")
+            assert len(names) == 120
+            assert set(names) == {one.name.decode().rstrip(".").rpartition(".")[2] for one in listed}
+            assert peer.regions(b"many") == sorted((one.startKey, one.endKey) for one in listed)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -34,8 +34,3 @@ def namespace_of(table: bytes) -> bytes:
 def hidden(table: bytes) -> bool:
     """Lists of tables leave it out, and hbtable does not say that it exists: it is in the namespace of the system's."""
     return namespace_of(table) == b"hbase"
-
-
-def encoded_name(region: bytes) -> str:
-    """The part of a region's name that no other region ever has, of whatever table."""
-    return region.rstrip(b".").rpartition(b".")[2].decode("latin-1")

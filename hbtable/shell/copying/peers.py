@@ -39,7 +39,7 @@ class CopyPeer(Protocol):
         """Creates the table, whose namespace is there."""
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
-        """First row, and the row behind the last one, of each; ascending."""
+        """First row, and the row behind the last one, of each; ascending, and each row is in one of them."""
 
     def pages(
         self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING

@@ -10,8 +10,9 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, encoded_name, hidden, split_column
+from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, split_column
 from hbtable.shell.copying.page_size import PageSize
+from hbtable.shell.copying.regions import REGIONS_TABLE, names_of_regions, regions_from
 from hbtable.shell.errors import ServerError
 
 _PIECE_CELLS: Final = 10_000
@@ -74,11 +75,20 @@ class Thrift1Peer:
         self._server.hbase("createTable", schema.name, families)
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
-        return sorted((one.startKey, one.endKey) for one in self._server.hbase("getTableRegions", table))
+        return regions_from(one.startKey for one in self._server.hbase("getTableRegions", table))
 
     def region_names(self, table: bytes) -> list[str]:
-        """No table has one of them that is another one, or was dropped and made again."""
-        return sorted(encoded_name(one.name) for one in self._server.hbase("getTableRegions", table))
+        """No table has one of them that is another one, or was dropped and made again. They are read from hbase:meta,
+        which for a while has also a region that was split: getTableRegions leaves it out at once, and a table of a
+        single region would seem to be another one."""
+        scan = self._server.hbase_struct(
+            "TScan", startRow=table + b",,", columns=[b"info:regioninfo"], cacheBlocks=False
+        )  # fmt: skip
+        scanner = self._server.hbase("scannerOpenWithScan", REGIONS_TABLE, scan, {})
+        try:
+            return names_of_regions(table, lambda rows: self._server.hbase("scannerGetList", scanner, rows))
+        finally:
+            self._close(scanner)
 
     def pages(
         self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING

@@ -11,13 +11,12 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.values import LARGEST_I32
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, encoded_name, hidden, namespace_of, split_column
+from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, namespace_of, split_column
 from hbtable.shell.copying.page_size import PageSize
+from hbtable.shell.copying.regions import REGIONS_TABLE, names_of_regions, regions_from
 from hbtable.shell.errors import ServerError
 
 _PIECE_CELLS: Final = 10_000
-_REGIONS_TABLE: Final = b"hbase:meta"
-_REGION_ROWS: Final = 100
 _DELETE_ONE_VERSION: Final = 0
 _SAID_TWICE: Final = frozenset(
     (
@@ -82,21 +81,16 @@ class Thrift2Peer:
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
         found = self._server.thrift2("getAllRegionLocations", table)
-        return sorted((one.regionInfo.startKey or b"", one.regionInfo.endKey or b"") for one in found)
+        return regions_from(one.regionInfo.startKey for one in found)
 
     def region_names(self, table: bytes) -> list[str]:
         """As Thrift1Peer's. This service tells no region's name, but reads the table that has them."""
         scan = self._server.thrift2_struct("TScan", startRow=table + b",,", cacheBlocks=False)
-        scanner = self._server.thrift2("openScanner", _REGIONS_TABLE, scan)
-        names: list[bytes] = []
+        scanner = self._server.thrift2("openScanner", REGIONS_TABLE, scan)
         try:
-            while found := [one.row for one in self._server.thrift2("getScannerRows", scanner, _REGION_ROWS)]:
-                names += (ours := [name for name in found if name.startswith(table + b",")])
-                if len(ours) < len(found):
-                    break
+            return names_of_regions(table, lambda rows: self._server.thrift2("getScannerRows", scanner, rows))
         finally:
             self._close(scanner)
-        return sorted(map(encoded_name, names))
 
     def pages(
         self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING

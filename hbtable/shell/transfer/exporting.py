@@ -16,11 +16,11 @@ from hbtable.shell.answers.csv_line import csv_line
 from hbtable.shell.copying.columns import Wanted
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer import parts
-from hbtable.shell.transfer.origin import origin_of, refuse_another
+from hbtable.shell.transfer.origin import looked_at, origin_of, refuse_another
 from hbtable.shell.transfer.parts import ExportPart
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.records import ROW_KEY, to_json
-from hbtable.shell.transfer.servers import REGIONS, REGIONS_SECONDS, Reading, State, TransferServer
+from hbtable.shell.transfer.servers import LOOK_SECONDS, Reading, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 _LOSSLESS: Final = ("jsonl", "parquet")
@@ -115,10 +115,16 @@ class _Export:
     def _pages(self, server: TransferServer, part: ExportPart) -> Iterator[AdminPage]:
         for page in server.pages(self._reading, part.start, part.stop, part.position):
             self._go_on()
-            if REGIONS in self.origin and self._clock() - self._looked > REGIONS_SECONDS:
-                self._looked = self._clock()
-                self.origin = {**self.origin, **server.origin(self._options.table)}
+            if self._clock() - self._looked > LOOK_SECONDS:
+                self.look(server)
             yield page
+
+    def look(self, server: TransferServer) -> None:
+        """ShellError, also of the next page of every other part: the table is another one."""
+        path = self._options.path
+        left = f"what was exported, in {path.name}.part-..., may be rows of both tables, and {path} was not written"
+        self.origin = looked_at(server, self._options.table, self.origin, left)
+        self._looked = self._clock()
 
     def _save(self) -> None:
         with self._saving:
@@ -161,6 +167,7 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
         export.parts = parts.restored(left, options.path) or _parts_of(workers, options.table)
         jobs = [lambda server, part=part: export.write_part(server, part) for part in export.parts]
         outcomes(workers.start(jobs))
+        outcomes(workers.start([export.look]))
         told = workers.told()
     finally:
         workers.close()

@@ -14,12 +14,12 @@ from zlib import crc32
 
 from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.errors import ShellError
-from hbtable.shell.transfer.origin import FileDigest, origin_of, refuse_another
+from hbtable.shell.transfer.origin import FileDigest, looked_at, origin_of, refuse_another
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.reading import BadRecord, header, records
 from hbtable.shell.transfer.rejects import Rejects
-from hbtable.shell.transfer.servers import REGIONS, REGIONS_SECONDS, State, TransferServer
+from hbtable.shell.transfer.servers import LOOK_SECONDS, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 _ROUND_BYTES: Final = 32 << 20
@@ -126,15 +126,19 @@ class _Rounds:
             return
         self.done += sum(outcomes(self._under_way))
         self._rejects.keep(self._leaving)
-        if REGIONS in self.origin and self._clock() - self._looked > REGIONS_SECONDS:
-            self._looked = self._clock()
-            table = self._options.table
-            (now,) = outcomes(self._workers.start([lambda server: server.origin(table)]))
-            self.origin = {**self.origin, **now}
+        if self._clock() - self._looked > LOOK_SECONDS:
+            self.look()
         came = {"rows": self.done, "bad": self._bad, "offset": self._offset}
         self._progress.save({**self.origin, **self._source.read_up_to(self._offset), **came})
         self._progress.show(self.done, self._offset)
         self._under_way, self._leaving, self._offset = [], [], -1
+
+    def look(self) -> None:
+        """No round is under way. ShellError: the table is another one."""
+        table, origin = self._options.table, self.origin
+        left = f"of the {self.done:,} rows of {self._options.path} that were written, the table of now may lack some"
+        (self.origin,) = outcomes(self._workers.start([lambda server: looked_at(server, table, origin, left)]))
+        self._looked = self._clock()
 
     def _job(self, batch: list[AdminMutation]) -> Callable[[TransferServer], int]:
         size = self._options.batch_rows
@@ -162,6 +166,7 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
         (rounds.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
         rounds.done, bad, offset = _came(progress, rounds.origin, source)
         bad = _read(options, rounds, bad, offset)
+        rounds.look()
         told = workers.told()
     finally:
         workers.close()

@@ -1,14 +1,16 @@
 """The origin of a transfer: the cluster, the table, the options, and the file that was read.
 
 It is kept with the state of a transfer, and compared when the transfer goes on: the offset of another file, or the
-position in another table, would leave rows out or mix two tables without a word.
+position in another table, would leave rows out or mix two tables without a word. For the same reason the table is
+compared while the transfer runs, and when it ends.
 """
 
 import hashlib
 from pathlib import Path
 from typing import Final, final
 
-from hbtable.shell.errors import ArgumentError
+from hbtable.model.names import shown
+from hbtable.shell.errors import ArgumentError, ShellError
 from hbtable.shell.transfer.servers import REGIONS, State, TransferServer
 
 _PIECE: Final = 1 << 20
@@ -23,6 +25,11 @@ _CHANGED: Final = {
     "digest": "read a file with other bytes",
 }
 """In the order in which they are told: a changed file differs in size and digest."""
+_MADE_ANEW: Final = {
+    "table_id": "was dropped and created, or truncated,",
+    REGIONS: "was dropped and created, or truncated, or all of its regions were split or merged,",
+}
+"""Without the cluster: as HBase's services tell it, a server that begins again gives it another name."""
 
 
 def origin_of(server: TransferServer, table: bytes, **options: object) -> State:
@@ -33,8 +40,22 @@ def origin_of(server: TransferServer, table: bytes, **options: object) -> State:
 def refuse_another(path: Path, state: State, now: State) -> None:
     """ArgumentError when the state at `path` was not kept by the transfer that is to go on."""
     for what, message in _CHANGED.items():
-        if state.get(what) != now.get(what) and not (what == REGIONS and _shared(state, now)):
+        if _differs(what, state, now):
             raise ArgumentError(f"{path} was left by a run that {message}; {ANEW}")
+
+
+def looked_at(server: TransferServer, table: bytes, origin: State, left: str) -> State:
+    """The origin of a transfer under way as it is now: regions may have been split or merged since. ShellError: the
+    table was made anew. `left`: what the transfer leaves then, for people."""
+    now = {**origin, **server.origin(table)}
+    for what, message in _MADE_ANEW.items():
+        if _differs(what, origin, now):
+            raise ShellError(f"table {shown(table)} {message} while this ran: {left}; {ANEW}")
+    return now
+
+
+def _differs(what: str, state: State, now: State) -> bool:
+    return state.get(what) != now.get(what) and not (what == REGIONS and _shared(state, now))
 
 
 def _shared(state: State, now: State) -> bool:

@@ -34,8 +34,8 @@ State = dict[str, object]
 T = TypeVar("T")
 REGIONS: Final = "regions"
 """A key of an origin, where a table has no identity."""
-REGIONS_SECONDS: Final = 10.0
-"""So often they are looked at while a transfer runs. A table whose regions are all others is taken for another one."""
+LOOK_SECONDS: Final = 10.0
+"""So often the table is looked at while a transfer runs. One whose regions are all others is taken for another one."""
 _CELLS_OF_A_RECORD: Final = 100_000
 """A longer row, and one of very large cells, becomes several records of the same key: the server gives no row whole
 that is larger than an answer may be."""

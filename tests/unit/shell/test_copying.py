@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -15,6 +16,8 @@ from hbtable.shell.copying.copy_progress import CopyProgress
 from hbtable.shell.copying.digest import CellsDigest
 from hbtable.shell.copying.page_size import PageSize, batches, size_of
 from hbtable.shell.copying.peers import PeerAddress, parse_peer
+from hbtable.shell.copying.thrift1_peer import Thrift1Peer
+from hbtable.shell.copying.thrift2_peer import Thrift2Peer
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.terminal_line import TerminalLine
 
@@ -197,3 +200,37 @@ def test_a_damaged_state_is_refused(left: dict[str, Any]) -> None:
     assert left_of(Path("state"), {"began_millis": 1, "parts": [PART]}) == (1, [CopyPart(b"t", b"", b"", b"k")])
     with pytest.raises(ArgumentError, match="state is damaged"):
         left_of(Path("state"), left)
+
+
+# ---------------------------------------------------------------- regions
+
+
+class Regions:
+    """HBase's lists of a table's regions, with every replica of each; of some it says less."""
+
+    def __init__(self, bounds: list[tuple[bytes | None, bytes | None]]) -> None:
+        self._found = [SimpleNamespace(startKey=start, endKey=stop) for start, stop in bounds]
+
+    def hbase(self, method: str, table: bytes) -> list[SimpleNamespace]:
+        assert method == "getTableRegions"
+        return self._found
+
+    def thrift2(self, method: str, table: bytes) -> list[SimpleNamespace]:
+        assert method == "getAllRegionLocations"
+        return [SimpleNamespace(regionInfo=one) for one in self._found]
+
+
+@pytest.mark.parametrize("peer", [Thrift1Peer, Thrift2Peer])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(b"", b"m"), (b"m", b"")],
+        [(b"", b"m"), (b"", b"m"), (b"m", b""), (b"m", b"")],
+        [(b"m", b""), (b"m", None), (None, b"m"), (None, None)],
+        [(b"", b""), (b"", b"m"), (b"m", b"")],
+    ],
+    ids=["one of each", "two of each", "unassigned", "a region and what it was split into"],
+)
+def test_the_regions_of_a_table_have_each_row_once(peer: Any, bounds: list[tuple[bytes | None, bytes | None]]) -> None:
+    """An export had the rows of a table with two replicas of each region twice."""
+    assert peer(Regions(bounds)).regions(b"t") == [(b"", b"m"), (b"m", b"")]
