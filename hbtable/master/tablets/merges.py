@@ -104,12 +104,9 @@ class Merges:
 
     @switches
     def _merged(self, table: TableRecord, chosen: Sequence[TabletRecord], why: str) -> int:
+        _refuse_too_many_ranges(chosen)  # before they are out of service
         rested = self._at_rest(chosen)
-        if sum(tablet.range_bytes() for tablet in rested) > MAX_RECORD_BYTES:
-            raise Unavailable(
-                "nothing was merged: ranges of rows that were deleted of these tablets take more than one record has "
-                "room for; `major_compact` the table, and try again"
-            )
+        _refuse_too_many_ranges(rested)  # some may have been deleted meanwhile
         try:
             merged = self._joined(rested)
             names = ", ".join(str(tablet.tablet_id) for tablet in rested)
@@ -247,6 +244,14 @@ class Merges:
         if at_stop is not None and merging.can_commit(left, at_stop):
             self._catalog.replace_tablet(at_stop, released(at_stop))
         self._catalog.replace_tablet(left, merging.undone(left))
+
+
+def _refuse_too_many_ranges(tablets: Sequence[TabletRecord]) -> None:
+    if sum(tablet.range_bytes() for tablet in tablets) > MAX_RECORD_BYTES:
+        raise Unavailable(
+            "nothing was merged: ranges of rows that were deleted of these tablets take more than one record has "
+            "room for; `major_compact` the table, and try again"
+        )
 
 
 def _wait_seconds(tablet: TabletRecord) -> float:

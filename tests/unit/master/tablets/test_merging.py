@@ -159,15 +159,17 @@ class View:
 
 
 class Idle:
-    """Nothing has to be unloaded, and nothing is loaded. `compacted`: what was asked for."""
+    """Nothing has to be unloaded, and nothing is loaded. `compacted`, `vacated`: what was asked for."""
 
     def __init__(self):
         self.compacted = []
+        self.vacated = []
 
     def compact(self, record):
         self.compacted.append(record)
 
-    def vacate(self, record, living, patience_seconds): ...
+    def vacate(self, record, living, patience_seconds):
+        self.vacated.append(record)
 
     def note(self, record, what, server, why): ...
 
@@ -291,7 +293,26 @@ def test_tablets_whose_deleted_ranges_one_record_has_no_room_for_are_compacted_o
     with pytest.raises(Unavailable, match="nothing was merged: ranges of rows"):
         merges_of(View(metadata), placement).merge(b"t", [LEFT.tablet_id, RIGHT.tablet_id])
     assert placement.compacted == list(before.values()), "as it helped nothing here"
+    assert placement.vacated == [], "they were out of service for a merge that could not be"
     assert metadata.rows == before
+
+
+def test_ranges_that_were_deleted_while_the_tablets_were_unloaded_count_too():
+    metadata = Metadata()
+    long = tuple(RangeDelete(row * 16_000, row * 16_000 + b"z", 5) for row in (b"p", b"r"))
+    refs = tuple(replace(file(str(number)), deleted=long) for number in range(60))
+
+    class Deleting(Idle):
+        def vacate(self, record, living, patience_seconds):
+            super().vacate(record, living, patience_seconds)
+            if record == RIGHT:
+                metadata.rows[b""] = replace(RIGHT, files=(("f", refs),))
+
+    placement = Deleting()
+    with pytest.raises(Unavailable, match="nothing was merged: ranges of rows"):
+        merges_of(View(metadata), placement).merge(b"t", [LEFT.tablet_id, RIGHT.tablet_id])
+    assert placement.vacated == [LEFT, RIGHT]
+    assert metadata.rows[b"m"] == LEFT
 
 
 def test_what_may_be_merged_already_is_not_said_to_be_untouched():
