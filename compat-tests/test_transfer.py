@@ -5,10 +5,15 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import happybase
+import pyarrow.parquet
 import pytest
+
+from hbtable.shell.errors import ShellError
+from hbtable.shell.transfer.exporting import ExportOptions, run_export
 
 
 def contents(connection: happybase.Connection, name: str) -> dict[bytes, Any]:
@@ -52,5 +57,21 @@ def test_out_into_a_file_and_in_again(address: tuple[str, int], tmp_path: Path, 
         assert "exported 1,000 rows" in hbtable("export", "--url", url, "went", "-o", str(file))
         assert "imported 1,000 rows" in hbtable("import", "--url", url, "came", str(file))
         assert contents(connection, "came") == before
+        if form == "parquet":
+            newest = dict(table.scan(columns=[b"f:a", b"g:\xff\x00"]))
+            typed = tmp_path / "typed.parquet"
+            options = ExportOptions(b"went", typed, "parquet", types={b"f:a": "text", b"g:\xff\x00": "uint8"})
+            assert f"exported {len(newest):,} rows" in run_export(url, options, perf_counter)
+            for row, text, number in (record.values() for record in pyarrow.parquet.read_table(typed).to_pylist()):
+                found = {b"f:a": text and text.encode(), b"g:\xff\x00": None if number is None else bytes([number])}
+                assert {name: value for name, value in found.items() if value is not None} == newest.pop(row)
+            assert newest == {}
+            options = ExportOptions(b"went", tmp_path / "no", "parquet", types={b"f:a": "int64"})
+            with pytest.raises(ShellError, match="in column b'f:a': it has 1 bytes, and int64 has 8"):
+                run_export(url, options, perf_counter)
+            options = ExportOptions(b"went", tmp_path / "no", "parquet", types={b"x:a": "int64"})
+            with pytest.raises(ShellError, match="has no family x; its families are f, g"):
+                run_export(url, options, perf_counter)
+            assert sorted(tmp_path.iterdir()) == [file, typed]
         for name in ("went", "came"):
             connection.delete_table(name, disable=True)

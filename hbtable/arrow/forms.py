@@ -23,6 +23,15 @@ CELLS_AT_ONCE: Final = 10_000
 """A longer row comes in pieces in the long form."""
 _ROWS_BETWEEN_PAUSES: Final = 512
 _CELLS_BETWEEN_PAUSES: Final = 4096
+TYPES: Final[Mapping[str, pa.DataType]] = {
+    **{str(type): type for type in (
+        pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+        pa.float32(), pa.float64(), pa.bool_(),
+    )},
+    "text": pa.string(),
+    "bytes": pa.binary(),
+}  # fmt: skip
+"""By the name that a command line has for them."""
 
 Pause = Callable[[], object]
 

@@ -1,7 +1,10 @@
 """hbtable import and export against a real server: several tablets and workers, breaks, Parquet."""
 
+import contextlib
+import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -10,8 +13,10 @@ from pathlib import Path
 
 import happybase
 import pytest
+from click.testing import CliRunner
 
 import hbtable as hbtable_library
+from hbtable.launch.cli.command import main
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
@@ -90,6 +95,10 @@ def test_a_table_of_several_tablets_comes_back_equal_through_several_workers(
     )
     assert "exported 6,000 rows" in hbtable(server, "export", f"to-{form}", "-o", str(second), "--workers", "1")
     assert first.read_bytes() == second.read_bytes()
+    if form == "parquet":
+        import pyarrow.parquet
+
+        assert pyarrow.parquet.read_metadata(first).num_row_groups == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
 
 
@@ -142,6 +151,88 @@ def test_of_two_lines_about_a_row_the_later_one_wins_whatever_the_workers(
     found = {row: cells[b"f:n"] for row, cells in connection.table("lines").scan()}
     assert found == {b"k%02d" % (number % 7): b"%d" % number for number in range(4993, 5000)}
     connection.close()
+
+
+def test_a_typed_parquet_file_has_the_cells_of_a_happybase_scan(server: ServerProcess, tmp_path: Path) -> None:
+    import duckdb
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    create(server, "typed")
+    connection = happybase.Connection("127.0.0.1", server.port)
+    with connection.table("typed").batch(batch_size=500) as batch:
+        for number in range(3000):
+            data = {b"f:n": struct.pack(">q", number - 1500), b"f:late": b"not asked for"}
+            data |= {b"f:s": f"ä{number}".encode() if number % 3 else b""} if number % 2 else {}
+            data |= {b"f:x": struct.pack(">d", number / 8)} if number % 5 else {}
+            batch.put(b"k%02d%05d" % (number % 12, number), data)
+    connection.table("typed").put(b"k0000000", {b"f:n": struct.pack(">q", 7)})
+    connection.table("typed").put(b"k07late", {b"f:late": b"a row with none of the columns"})
+    expected = [
+        {
+            "row": row,
+            "f:n": struct.unpack(">q", data[b"f:n"])[0],
+            "f:s": data[b"f:s"].decode() if b"f:s" in data else None,
+            "f:x": struct.unpack(">d", data[b"f:x"])[0] if b"f:x" in data else None,
+        }
+        for row, data in connection.table("typed").scan()
+        if row != b"k07late"
+    ]
+    connection.close()
+    target = tmp_path / "typed.parquet"
+    words = ("export", "typed", "-o", str(target), "--types", "f:n=int64,f:s=text,f:x=double")
+    assert "exported 3,000 rows" in hbtable(server, *words)
+    found = pyarrow.parquet.ParquetFile(target)
+    assert found.read().to_pylist() == expected
+    assert found.schema_arrow.types == [pa.binary(), pa.int64(), pa.string(), pa.float64()]
+    assert found.metadata.num_row_groups == 1  # of four tablets
+    totals = duckdb.sql(f'select sum("f:n"), count("f:s"), max("f:x") from \'{target}\'').fetchall()
+    sums = [[one[name] for one in expected if one[name] is not None] for name in ("f:n", "f:s", "f:x")]
+    assert totals == [(sum(sums[0]), len(sums[1]), max(sums[2]))]
+
+    for file, types, message in (
+        ("wrong.parquet", "f:s=int64", "in column b'f:s': it has "),
+        ("wrong.parquet", "f:n=int65", "column b'f:n' is to be written as int65"),
+        ("wrong.parquet", "g:n=int64", "Column family g does not exist in table typed"),
+        ("wrong.csv", "f:n=int64", "give them with --format parquet, without --columns"),
+        ("wrong.parquet", "f:n=int64,f:n=text", "column f:n is named twice"),
+        ("wrong.parquet", "", "column b'' is to be written as bytes: columns are family:qualifier"),
+        ("wrong.parquet", "f:\udcff,f:\\xff", r"fields of one name, f:\xff"),
+    ):
+        words = ("export", "typed", "-o", str(tmp_path / file), "--types", types)
+        done = CliRunner().invoke(main, command(server, *words)[3:])
+        assert (isinstance(done.exception, SystemExit), message in done.output) == (True, True), done.output
+        assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_typed_export_goes_on_when_the_value_is_right(server: ServerProcess, tmp_path: Path) -> None:
+    """What the other tablets gave is kept."""
+    import pyarrow.parquet
+
+    create(server, "mended")
+    with contextlib.closing(happybase.Connection("127.0.0.1", server.port)) as connection:
+        table = connection.table("mended")
+        for number in range(12):
+            table.put(b"k%02d" % number, {b"f:n": struct.pack(">q", number)})
+        table.put(b"k11", {b"f:n": b"eleven"})
+
+        def export(types: str) -> str:
+            words = command(server, "export", "mended", "-o", str(tmp_path / "of.parquet"), "--types", types)
+            return CliRunner().invoke(main, words[3:]).output
+
+        assert "row b'k11' has the value b'eleven' in column b'f:n': it has 6 bytes, and int64 has 8" in export(
+            "f:n=int64"
+        )
+        assert not (tmp_path / "of.parquet").exists()
+        assert "had other --columns or --types; begin anew with --anew" in export("f:n=bytes")
+        state = json.loads((tmp_path / "of.parquet.export").read_text())
+        assert state["columns"] == ["--types", "f:n=int64"]
+        table.put(b"k11", {b"f:n": struct.pack(">q", 11)})
+        table.put(b"k00", {b"f:n": struct.pack(">q", 100)})  # was read already
+        assert "exported 12 rows" in export("f:n=int64")
+    found = pyarrow.parquet.read_table(tmp_path / "of.parquet").to_pylist()
+    assert found == [{"row": b"k%02d" % number, "f:n": number} for number in range(12)]
+    assert list(tmp_path.iterdir()) == [tmp_path / "of.parquet"]
 
 
 def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: ServerProcess, tmp_path: Path) -> None:

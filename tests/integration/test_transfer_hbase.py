@@ -3,12 +3,14 @@ reads of both tables, cell by cell; compat-tests/test_transfer.py has it beside 
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import happybase
+import pyarrow.parquet
 import pytest
 
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -18,7 +20,7 @@ from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
 from hbtable.shell.errors import ArgumentError, BrokenOff, ShellError
-from hbtable.shell.transfer import servers
+from hbtable.shell.transfer import exporting, servers
 from hbtable.shell.transfer.exporting import ExportOptions, run_export
 from hbtable.shell.transfer.importing import ImportOptions, run_import
 from tests.harness.server import ServerProcess
@@ -129,6 +131,42 @@ def test_fields_are_the_newest_values_of_whole_rows(
     expected = dict(connection.table("from").scan(columns=columns))
     del expected[b"row07"][b"f:"]
     assert found == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_a_row_is_typed(
+    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Also over connections that break. A value that is not of its type, and a family that is not there, leave no
+    file."""
+    monkeypatch.setattr(servers, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(exporting, "_TYPED_PAGE_ROWS", 4)
+    types = {b"g:\xff\x00": "uint8", b"f:a": "text", b"f:": "bytes", b"g:039": "text"}
+    expected = [
+        [row, *data.get(b"g:\xff\x00", [None]), text(data.get(b"f:a")), data.get(b"f:"), text(data.get(b"g:039"))]
+        for row, data in connection.table("from").scan(columns=list(types))
+    ]
+    files = [tmp_path / "theirs.parquet", tmp_path / "ours.parquet"]
+    for file, where in zip(files, (address(server, kind), f"127.0.0.1:{server.port}"), strict=True):
+        with monkeypatch.context() as patch:
+            Stopping(patch, kind, [1, 3], BrokenOff("broke off"))
+            options = ExportOptions(b"from", file, "parquet", types=types, workers=1)
+            assert "exported 20 rows" in run_export(where, options, perf_counter)
+        found = pyarrow.parquet.read_table(file)
+        assert [str(field.type) for field in found.schema] == ["binary", "uint8", "string", "binary", "string"]
+        assert [list(record.values()) for record in found.to_pylist()] == expected
+    for column, message in (
+        (b"f:a", "row b'row00' has the value b'0' in column b'f:a': it has 1 bytes, and int64 has 8"),
+        (b"x:a", "table from has no family x; its families are f, g"),
+    ):
+        options = ExportOptions(b"from", tmp_path / "wrong.parquet", "parquet", types={column: "int64"})
+        with pytest.raises(ShellError, match=re.escape(message)):
+            run_export(address(server, kind), options, perf_counter)
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+
+
+def text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -54,6 +54,7 @@ SHOWN: Final = {
     ("docs/clients.md", "factory.load"): _LANGUAGES,
     ("docs/clients.md", "connection = happybase"): _WAYS_IN,
     ("docs/data.md", "hbtable sql"): "tests/integration/test_sql.py",
+    ("docs/data.md", "hbtable export orders"): "tests/integration/test_transfer.py",
     ("docs/hdfs.md", "[cluster]"): "cluster-tests/test_two_namenodes.py",
     ("docs/hdfs.md", "[hdfs]"): "cluster-tests/test_hdfs_kerberos.py",
     ("docs/hdfs.md", "KRB5_CLIENT_KTNAME"): "cluster-tests/test_hdfs_kerberos.py",

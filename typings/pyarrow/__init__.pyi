@@ -29,6 +29,7 @@ class DictionaryType(DataType):
 class Field:
     name: str
     type: DataType
+    nullable: bool
 
 class Schema:
     names: list[str]
@@ -103,6 +104,8 @@ class TableGroupBy:
     def aggregate(self, aggregations: Sequence[tuple[str, str]]) -> Table: ...
 
 class Table:
+    @staticmethod
+    def from_batches(batches: Sequence[RecordBatch]) -> Table: ...
     def __getitem__(self, key: str) -> Array: ...
     def to_pylist(self) -> list[dict[str, Any]]: ...
     def group_by(self, keys: str) -> TableGroupBy: ...

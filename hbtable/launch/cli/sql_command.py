@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hbtable.launch.cli.shell_commands import server_options
-from hbtable.launch.cli.transfer_commands import shown
+from hbtable.launch.cli.transfer_commands import shown, typed_columns
 
 if TYPE_CHECKING:
     from hbtable.library.sql.query import Answer
@@ -69,11 +69,7 @@ def _declared(text: str) -> tuple[str, dict[bytes, str]]:
     table, equals, columns = text.partition("=")
     if not table or not equals:
         raise click.BadParameter(f"{text} is not TABLE=F:Q=TYPE,...", param_hint="--columns")
-    types: dict[bytes, str] = {}
-    for one in columns.split(","):
-        name, _, type = one.rpartition("=") if "=" in one else (one, "", "bytes")
-        types[name.encode("utf-8", "surrogateescape")] = type
-    return table, types
+    return table, typed_columns(columns, "--columns")
 
 
 # ---------------------------------------------------------------- answers

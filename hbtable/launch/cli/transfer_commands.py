@@ -71,16 +71,28 @@ def import_(
 @_COLUMNS
 @_WORKERS
 @_ANEW
+@click.option("--types", metavar="F:Q=TYPE,...", help="Parquet with a record a row, and these columns.")
 @click.option("--overwrite", is_flag=True, help="FILE may be there already: it is replaced when the export is whole.")
 @click.option("-o", "file", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where to write.")
 @click.argument("table")
 def export(
-    url: str, form: str | None, columns: str, workers: int, anew: bool, overwrite: bool, file: Path, table: str
+    url: str,
+    form: str | None,
+    columns: str,
+    workers: int,
+    anew: bool,
+    types: str | None,
+    overwrite: bool,
+    file: Path,
+    table: str,
 ) -> None:
     """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest of the columns
     that --columns names. Broken off, the same command goes on where it stopped, if TABLE is still the same.
 
     The server may be a real HBase: its Thrift1, or with --url thrift2://HOST:PORT its Thrift2.
+
+    With --types Parquet has a record a row: the newest of each of these columns, as int8 to int64, uint8 to uint64,
+    float, double, bool, text or bytes. Rows with none of them are left out.
 
     In CSV and TSV a cell of an empty value cannot be told from none: how many there were is said in the end."""
     from time import perf_counter
@@ -88,10 +100,22 @@ def export(
     from hbtable.shell.transfer.exporting import ExportOptions, run_export
 
     names = [name for name in columns.split(",") if name and name != "HBASE_ROW_KEY"]
-    options = ExportOptions(
-        table.encode(), file, _kind(form, file), names, workers=workers, anew=anew, overwrite=overwrite
-    )
+    typed = {} if types is None else typed_columns(types, "--types")
+    kind = _kind(form, file)
+    options = ExportOptions(table.encode(), file, kind, names, 1000, workers, anew, overwrite, typed)
     _show(url, lambda: run_export(url, options, perf_counter))
+
+
+def typed_columns(text: str, option: str) -> dict[bytes, str]:
+    """A name of a type by column; bytes where none is given."""
+    types: dict[bytes, str] = {}
+    for one in text.split(","):
+        name, _, type = one.rpartition("=") if "=" in one else (one, "", "bytes")
+        column = name.encode("utf-8", "surrogateescape")
+        if column in types:
+            raise click.BadParameter(f"column {name} is named twice", param_hint=option)
+        types[column] = type
+    return types
 
 
 class Seconds(click.FloatRange):

@@ -6,10 +6,11 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from hbtable.arrow.forms import TYPES
 from hbtable.errors import HbtableError, InvalidRequest, TableNotFound
 from hbtable.library.server_calls import Calls
 from hbtable.library.server_table import ServerTable
-from hbtable.library.sql.relation import TYPES, TableRelation, wide_column
+from hbtable.library.sql.relation import TableRelation, wide_column
 from hbtable.model.read import ScanRequest
 from hbtable.model.values import shown
 

@@ -5,7 +5,7 @@ range of rows that can pass the filter. Where the filter needs a column, the oth
 else all of them are, or whole families, for a row may be there by any of them, and sent are those that are asked for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -75,14 +75,3 @@ class TableRelation(ds.Dataset):
 def wide_column(name: bytes, type: pa.DataType) -> WideColumn:
     family, _, qualifier = name.partition(b":")
     return WideColumn(family, qualifier, type, name.decode(errors="backslashreplace"))
-
-
-TYPES: Final[Mapping[str, pa.DataType]] = {
-    **{str(type): type for type in (
-        pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
-        pa.float32(), pa.float64(), pa.bool_(),
-    )},
-    "text": pa.string(),
-    "bytes": pa.binary(),
-}  # fmt: skip
-"""By the name that a command line has for them."""

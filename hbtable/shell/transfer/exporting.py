@@ -6,12 +6,13 @@ each for itself, and the whole is no snapshot.
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, TypeVar, final
 
-from hbtable.hbase.admin.structs import AdminPage, AdminPosition, AdminRow
+from hbtable.hbase.admin.structs import AdminArrowPage, AdminPage, AdminPosition, AdminRow
 from hbtable.shell.answers.csv_line import csv_line
 from hbtable.shell.copying.columns import Wanted
 from hbtable.shell.errors import ArgumentError
@@ -24,6 +25,8 @@ from hbtable.shell.transfer.servers import LOOK_SECONDS, Reading, State, Transfe
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 _LOSSLESS: Final = ("jsonl", "parquet")
+_TYPED_PAGE_ROWS: Final = 10_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class ExportOptions:
     """Forget what an earlier run left."""
     overwrite: bool = False
     """A file that is there already is replaced."""
+    types: Mapping[bytes, str] = field(default_factory=dict)
+    """By column, for Parquet with a record a row; without any it has a record a cell."""
 
 
 @final
@@ -63,9 +68,11 @@ class _Export:
         self._go_on = go_on
         self._clock = clock
         self._looked = clock()
-        lossless = options.format in _LOSSLESS
-        wanted = Wanted([name.encode() for name in options.columns], newest=not lossless)
-        self._reading = Reading(options.table, wanted, options.page_rows, pieces=lossless)
+        self._typed = typed_rows(options)
+        lossless = options.format in _LOSSLESS and not options.types
+        columns = list(options.types) or [name.encode() for name in options.columns]
+        rows = _TYPED_PAGE_ROWS if options.types else options.page_rows
+        self._reading = Reading(options.table, Wanted(columns, newest=not lossless), rows, pieces=lossless)
 
     def write_part(self, server: TransferServer, part: ExportPart) -> None:
         if part.done:
@@ -82,10 +89,11 @@ class _Export:
         if part.position is None:
             part.begin()
         keeps_all = self._options.format in _LOSSLESS
-        with path.open("r+b" if part.bytes else "wb") as file:
+        pages = self._pages(server, part)
+        with path.open("r+b" if part.bytes else "wb") as file, closing(pages):
             file.truncate(part.bytes)
             file.seek(part.bytes)
-            for page in self._pages(server, part):
+            for page in pages:
                 text = text_of(self._options, page.rows)
                 file.write(text)
                 file.flush()
@@ -99,25 +107,43 @@ class _Export:
                 self._save()
 
     def _write_parquet(self, server: TransferServer, part: ExportPart) -> None:
-        from hbtable.shell.transfer.parquet import RowsWriter
+        from hbtable.shell.transfer.parquet import GroupsWriter
 
         part.begin()
         path = part.path(self._options.path)
-        position = None
-        with RowsWriter(path) as writer:
-            for page in self._pages(server, part):
-                writer.write(page.rows)
-                part.rows += _begun(page, position)
-                position = page.position
+        typed = self._typed
+        if typed:
+            with closing(self._typed_pages(server, part)) as found, GroupsWriter(path, typed.schema) as writer:
+                for batch in typed.batches(found):
+                    writer.write_batch(batch)
+                    part.rows += batch.num_rows
+        else:
+            position = None
+            with closing(self._pages(server, part)) as pages, GroupsWriter(path) as writer:
+                for page in pages:
+                    writer.write_cells(page.rows)
+                    part.rows += _begun(page, position)
+                    position = page.position
         with self._saving:
             part.take(path)
 
-    def _pages(self, server: TransferServer, part: ExportPart) -> Iterator[AdminPage]:
-        for page in server.pages(self._reading, part.start, part.stop, part.position):
-            self._go_on()
-            if self._clock() - self._looked > LOOK_SECONDS:
-                self.look(server)
-            yield page
+    def _pages(self, server: TransferServer, part: ExportPart) -> Generator[AdminPage, None, None]:
+        return self._watched(server, server.pages(self._reading, part.start, part.stop, part.position))
+
+    def _typed_pages(
+        self, server: TransferServer, part: ExportPart
+    ) -> Generator[AdminArrowPage | AdminPage, None, None]:
+        pages = server.typed_pages(self._reading, self._typed.columns, part.start, part.stop)
+        return self._watched(server, pages)
+
+    def _watched(self, server: TransferServer, pages: Generator[T, None, None]) -> Generator[T, None, None]:
+        """Between pages it ends where it shall, and looks whether the table is another one by now."""
+        with closing(pages):  # a scanner that is closed later would open its connection again
+            for page in pages:
+                self._go_on()
+                if self._clock() - self._looked > LOOK_SECONDS:
+                    self.look(server)
+                yield page
 
     def look(self, server: TransferServer) -> None:
         """ShellError, also of the next page of every other part: the table is another one."""
@@ -144,6 +170,7 @@ class _Export:
 
 def run_export(address: str, options: ExportOptions, clock: Callable[[], float]) -> str:
     """The closing message. Started again after a break it goes on with the parts as they are."""
+    typed_rows(options)
     if options.format not in _LOSSLESS and not options.columns:
         raise ArgumentError("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines and Parquet need none")
     families = [name for name in options.columns if ":" not in name]
@@ -171,10 +198,28 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
         told = workers.told()
     finally:
         workers.close()
+        if not progress.path.exists():  # no run would go on with them
+            parts.remove(options.path, export.parts)
     export.join()
     closing = progress.finish(sum(part.rows for part in export.parts), "exported")
     parts.remove(options.path, export.parts)
     return closing + _what_is_missing(sum(part.empty for part in export.parts)) + told
+
+
+def typed_rows(options: ExportOptions) -> Any:
+    """A typed_parquet.TypedRows, where columns have types, else None. ArgumentError; ShellError: without pyarrow."""
+    if not options.types:
+        return None
+    if options.format != "parquet" or options.columns:
+        raise ArgumentError(
+            "--types are the columns of Parquet with a record a row: give them with --format parquet, without --columns"
+        )
+    from hbtable.shell.transfer.parquet import check_pyarrow
+
+    check_pyarrow()
+    from hbtable.shell.transfer.typed_parquet import TypedRows
+
+    return TypedRows(options.types)
 
 
 def _what_is_missing(empty: int) -> str:
@@ -200,7 +245,9 @@ def _refuse_to_overwrite(options: ExportOptions, goes_on: bool) -> None:
 
 
 def _origin(server: TransferServer, options: ExportOptions) -> State:
-    return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
+    typed = [f"{name.decode('utf-8', 'backslashreplace')}={type}" for name, type in options.types.items()]
+    columns = ["--types", *typed] if typed else list(options.columns)
+    return origin_of(server, options.table, file_format=options.format, columns=columns)
 
 
 def _parts_of(workers: TransferWorkers, table: bytes) -> list[ExportPart]:

@@ -20,7 +20,7 @@ _CHANGED: Final = {
     "table_id": "was about another table: this one was dropped and created, or truncated, meanwhile",
     REGIONS: "was about another table, or all regions of this one are others now: it was truncated, split or dropped",
     "file_format": "had another --format",
-    "columns": "had other --columns",
+    "columns": "had other --columns or --types",
     "size": "read a file of another size",
     "digest": "read a file with other bytes",
 }

@@ -19,6 +19,8 @@ from hbtable.shell.transfer.records import BadRecord, Fields
 
 _CELLS: Final = ("row", "column", "timestamp", "value")
 _BATCH_RECORDS: Final = 10_000
+_GROUP_RECORDS: Final = 1 << 17
+_GROUP_BYTES: Final = 64 << 20
 
 
 def _pyarrow(module: str) -> Any:
@@ -28,6 +30,11 @@ def _pyarrow(module: str) -> Any:
         raise ShellError("Parquet needs pyarrow, which is not installed: pip install 'hbtable[parquet]'") from None
 
 
+def check_pyarrow() -> None:
+    """ShellError: it is not installed."""
+    _pyarrow("")
+
+
 def _schema() -> Any:
     arrow = _pyarrow("")
     types = {name: arrow.int64() if name == "timestamp" else arrow.binary() for name in _CELLS}
@@ -35,26 +42,47 @@ def _schema() -> Any:
 
 
 @final
-class RowsWriter:
-    """A Parquet file of cells; complete when the `with` block ends without an error."""
+class GroupsWriter:
+    """A Parquet file; complete when the `with` block ends without an error. Records are gathered into row groups of
+    about 130,000, or of 64 MB in memory: readers pass over a group as a whole, and read one at a time."""
 
-    def __init__(self, path: Path) -> None:
-        self._schema = _schema()
+    def __init__(self, path: Path, schema: Any = None) -> None:
+        """`schema` None: of cells."""
+        self.schema = _schema() if schema is None else schema
         self._file = path.open("wb")
-        self._writer = _pyarrow(".parquet").ParquetWriter(self._file, self._schema)
+        self._writer = _pyarrow(".parquet").ParquetWriter(self._file, self.schema)
+        self._held: list[Any] = []
+        self._records = self._bytes = 0
 
-    def write(self, rows: Sequence[AdminRow]) -> None:
+    def write_cells(self, rows: Sequence[AdminRow]) -> None:
         cells = [(row.row, cell.column, cell.timestamp, cell.value) for row in rows for cell in row.cells or ()]
         if cells:
             columns = dict(zip(_CELLS, zip(*cells, strict=True), strict=True))
-            self._writer.write_table(_pyarrow("").table(columns, schema=self._schema))
+            self.write(_pyarrow("").table(columns, schema=self.schema))
 
-    def __enter__(self) -> "RowsWriter":
+    def write_batch(self, batch: Any) -> None:
+        self.write(_pyarrow("").Table.from_batches([batch]))
+
+    def write(self, table: Any) -> None:
+        self._held.append(table)
+        self._records += table.num_rows
+        self._bytes += table.nbytes
+        if self._records >= _GROUP_RECORDS or self._bytes >= _GROUP_BYTES:
+            self._end_group()
+
+    def _end_group(self) -> None:
+        if self._records:
+            self._writer.write_table(_pyarrow("").concat_tables(self._held), row_group_size=self._records)
+        self._held, self._records, self._bytes = [], 0, 0
+
+    def __enter__(self) -> "GroupsWriter":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if kind is None:
+            self._end_group()
         self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -65,16 +93,12 @@ def join_parts(target: Path, paths: Sequence[Path]) -> None:
     """One file of all parts, in their order; replaces `target` whole."""
     parquet = _pyarrow(".parquet")
     beside = target.with_name(f"{target.name}.new")
-    with beside.open("wb") as file:
-        writer = parquet.ParquetWriter(file, _schema())
+    with GroupsWriter(beside, parquet.read_schema(paths[0])) as writer:
         for path in paths:
             part = parquet.ParquetFile(path)
             for group in range(part.num_row_groups):
-                writer.write_table(part.read_row_group(group))
+                writer.write(part.read_row_group(group))
             part.close()
-        writer.close()
-        file.flush()
-        os.fsync(file.fileno())
     os.replace(beside, target)
 
 

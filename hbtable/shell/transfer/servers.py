@@ -2,11 +2,14 @@
 read and written as `hbtable copy` does it (shell.copying.peers).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from time import sleep
 from typing import Final, NamedTuple, Protocol, TypeVar, final
 
+from hbtable.errors import NotSupported
 from hbtable.hbase.admin.structs import (
+    AdminArrowColumn,
+    AdminArrowPage,
     AdminCell,
     AdminMutation,
     AdminPage,
@@ -73,8 +76,16 @@ class TransferServer(Protocol):
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         """First row, and the row behind the last one, of each tablet; ascending."""
 
-    def pages(self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None) -> Iterator[AdminPage]:
-        """Each with the position behind it; the last one with none."""
+    def pages(
+        self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None
+    ) -> Generator[AdminPage, None, None]:
+        """Each with the position behind it; the last one with none. To be closed before the connection is."""
+
+    def typed_pages(
+        self, reading: Reading, types: Sequence[AdminArrowColumn], start: bytes, stop: bytes
+    ) -> Generator[AdminArrowPage | AdminPage, None, None]:
+        """The newest values of these columns: as record batches where the server makes them, else as rows. Closed as
+        pages()."""
 
     def write(self, table: bytes, rows: Sequence[AdminMutation]) -> None:
         """Puts. Durable on return."""
@@ -103,7 +114,9 @@ class HbtableTransfer:
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return sorted((tablet.start_row, tablet.stop_row) for tablet in self._server.admin("adminTablets", table))
 
-    def pages(self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None) -> Iterator[AdminPage]:
+    def pages(
+        self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None
+    ) -> Generator[AdminPage, None, None]:
         versions = 1 if reading.wanted.newest else ALL_VERSIONS
         read = AdminRead(read_columns(reading.wanted.columns), max_versions=versions, cache_blocks=False)
         pieces = _CELLS_OF_A_RECORD if reading.pieces else 0
@@ -112,6 +125,25 @@ class HbtableTransfer:
                 read, start, stop, cells_per_row=pieces, max_rows=reading.page_rows, position=position
             )  # fmt: skip
             page: AdminPage = self._server.admin("adminScan", reading.table, scan)
+            yield page
+            position = page.position
+            if position is None:
+                return
+
+    def typed_pages(
+        self, reading: Reading, types: Sequence[AdminArrowColumn], start: bytes, stop: bytes
+    ) -> Generator[AdminArrowPage | AdminPage, None, None]:
+        read = AdminRead(read_columns(reading.wanted.columns), cache_blocks=False)
+        position: AdminPosition | None = None
+        while True:
+            scan = AdminScan(read, start, stop, max_rows=reading.page_rows, position=position)
+            try:
+                page: AdminArrowPage = self._server.admin("adminScanArrow", reading.table, scan, types)
+            except ServerError as error:
+                if NotSupported.__name__ not in error.classes:
+                    raise
+                yield from self.pages(reading, start, stop, position)  # of a server without pyarrow, or an older one
+                return
             yield page
             position = page.position
             if position is None:
@@ -144,7 +176,9 @@ class HBaseTransfer:
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return _tried(lambda: self._peer.regions(table))
 
-    def pages(self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None) -> Iterator[AdminPage]:
+    def pages(
+        self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None
+    ) -> Generator[AdminPage, None, None]:
         """A broken connection is made again, and the scan goes on behind what it gave."""
         schema = self._schema(reading.table)
         _known_families(schema, [split_column(column)[0] for column in reading.wanted.columns])
@@ -163,6 +197,11 @@ class HBaseTransfer:
                 return
             except CannotConnect as error:
                 _pause(tries, error)
+
+    def typed_pages(
+        self, reading: Reading, types: Sequence[AdminArrowColumn], start: bytes, stop: bytes
+    ) -> Generator[AdminArrowPage | AdminPage, None, None]:
+        return self.pages(reading, start, stop, None)
 
     def write(self, table: bytes, rows: Sequence[AdminMutation]) -> None:
         """Cells with times of their own are written again when the connection broke. Others may be there by then, with

@@ -5,9 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from hbtable.hbase.admin.structs import AdminCell, AdminPage, AdminPosition, AdminRow, AdminScan
+from hbtable.shell.errors import ServerError
+from hbtable.shell.transfer import parquet
 from hbtable.shell.transfer.exporting import ExportOptions, _Export
 from hbtable.shell.transfer.parts import ExportPart, restored
 from hbtable.shell.transfer.progress import Progress
@@ -85,6 +88,28 @@ def test_what_another_parts_worker_saves_meanwhile_is_what_the_file_holds(
     export.write_part(HbtableTransfer(server), export.parts[0])
     assert saved
     assert restored(progress.load(), options.path)[0].rows == 3
+
+
+def test_rows_are_typed_here_where_the_server_has_no_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older server, too, knows no such call. Pages are gathered into row groups."""
+    monkeypatch.setattr(parquet, "_GROUP_RECORDS", 2)
+
+    class Plain(RowsServer):
+        def admin(self, method: str, table: bytes, scan: AdminScan, *types: object) -> AdminPage:
+            if types:
+                raise ServerError("", "no pyarrow", classes=("NotSupported", "InvalidRequest"))
+            return super().admin(method, table, scan)
+
+    options = ExportOptions(b"t", tmp_path / "out", "parquet", types={b"f:q": "text", b"f:none": "int64"})
+    export = _Export(options, Progress(tmp_path / "progress", lambda: 0.0), lambda: 0.0)
+    export.parts = [ExportPart(0, b"", b"")]
+    server: Any = Plain()
+    export.write_part(HbtableTransfer(server), export.parts[0])
+    export.join()
+    expected = [{"row": b"r%d" % number, "f:q": "v", "f:none": None} for number in (1, 2, 3)]
+    assert pyarrow.parquet.read_table(options.path).to_pylist() == expected
+    groups = pyarrow.parquet.read_metadata(options.path)
+    assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [2, 1]
 
 
 class Killed(BaseException):
