@@ -8,13 +8,27 @@ a task may repeat.
         for row, columns in batch: ...
 
 places.py says how a task gets to the tables, splits.py cuts a table, reading.py and writing.py do a task's work,
-frames.py makes lazy frames of other engines.
+frames.py makes lazy frames of other engines, spark.py and spark_source.py those of PySpark, and its writers.
 """
 
 from hbtable.dataflow.frames import scan_polars, to_dask
 from hbtable.dataflow.places import Place
 from hbtable.dataflow.reading import read, read_arrow
+from hbtable.dataflow.spark import spark_target, to_spark
 from hbtable.dataflow.splits import Split, splits
 from hbtable.dataflow.writing import WriteTarget, target, write
 
-__all__ = ["Place", "Split", "WriteTarget", "read", "read_arrow", "scan_polars", "splits", "target", "to_dask", "write"]
+__all__ = [
+    "Place",
+    "Split",
+    "WriteTarget",
+    "read",
+    "read_arrow",
+    "scan_polars",
+    "spark_target",
+    "splits",
+    "target",
+    "to_dask",
+    "to_spark",
+    "write",
+]

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     import polars
     from pyarrow import DataType, RecordBatch
 
-_EXTRAS: Final = {"polars": "polars", "dask": "dask", "dask.dataframe": "dask", "pandas": "dask", "pyarrow": "arrow"}
+_EXTRAS: Final = {
+    "dask": "dask",
+    "dask.dataframe": "dask",
+    "pandas": "dask",
+    "polars": "polars",
+    "pyarrow": "arrow",
+    "pyspark": "spark",
+}
 
 
 @switches
@@ -35,7 +42,7 @@ def to_dask(
     `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits(). Tasks may run in any process, and
     again: all read as of one time."""
     frames = needed("dask.dataframe")
-    pieces = _pieces(table, columns, at_least, rows)
+    pieces = typed_splits(table, columns, at_least, rows)
     empty = pandas_frame([], arrow_schema(pieces[0], row) if pieces else None)
     made: dask.dataframe.DataFrame
     if not pieces:
@@ -69,7 +76,7 @@ def scan_polars(
     each; `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits()."""
     frames = needed("polars")
     register = needed("polars.io.plugins", "polars").register_io_source
-    pieces = _pieces(table, columns, 1, rows)
+    pieces = typed_splits(table, columns, 1, rows)
     if not pieces:
         raise InvalidRequest("the range of rows is empty: 'row_start' is not before 'row_stop'")
     empty = frames.from_arrow(needed("pyarrow").Table.from_batches([], arrow_schema(pieces[0], row)))
@@ -94,7 +101,8 @@ def scan_polars(
 
 
 @switches
-def _pieces(table: Table, columns: object, at_least: int, rows: RowsOfSplits) -> list[Split]:
+def typed_splits(table: Table, columns: object, at_least: int, rows: RowsOfSplits) -> list[Split]:
+    """InvalidRequest, where the library of an engine is not installed."""
     if not isinstance(columns, Mapping):
         raise WrongType(f"'columns' {shown(columns)} has to be a dict with a type of Arrow for each column")
     needed("pyarrow")

@@ -1,5 +1,5 @@
-"""Runs the tasks of a job: on processes of this machine, or on Dask. The tasks are the same. What lies between map and
-reduce is in files of the job's folder, or moved by Dask where there is no folder that lasts."""
+"""Runs the tasks of a job: on processes of this machine, on Dask, or on Spark. The tasks are the same. What lies
+between map and reduce is in files of the job's folder, or moved by the engine where there is no folder that lasts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -167,14 +167,14 @@ def _delayed(
     dask = needed("dask")
     progress(kind, tasks - len(numbers), tasks)
     if numbers:
-        dask.compute(*(dask.delayed(_at_worker, pure=False)(work, task, number) for number in numbers), **given)
+        dask.compute(*(dask.delayed(_at_worker, pure=False)("Dask", work, task, number) for number in numbers), **given)
         progress(kind, tasks, tasks)
 
 
-def _at_worker(work: WorkFolder, task: Task, number: int) -> None:
+def _at_worker(engine: str, work: WorkFolder, task: Task, number: int) -> None:
     if not work.has(JOB_FILE):
         raise InvalidRequest(
-            f"a worker of Dask has no folder {work.path} with the job: the 'work' folder has to be one that all "
+            f"a worker of {engine} has no folder {work.path} with the job: the 'work' folder has to be one that all "
             "workers share"
         )
     task(number)
@@ -190,3 +190,56 @@ def _counters_of(several: list[TaskYield]) -> Counter[str]:
 
 def _reduce_parts(job: MapReduceJob, number: int, runs: Iterable[list[Pair]]) -> Counter[str]:
     return reduce_task(job, number, list(runs)).counters
+
+
+# ---------------------------------------------------------------------------------------------- Spark
+
+
+def on_spark(job: MapReduceJob, work: WorkFolder | None, workers: int, progress: Progress) -> Counter[str]:
+    context = _spark_context()
+    if work is not None:
+        return _in_files(job, work, partial(_spark_tasks, context, work, progress))
+    maps = len(job.pieces)
+    progress("map", 0, maps)
+    mapped = context.parallelize(range(maps), max(maps, 1)).flatMap(partial(_mapped_parts, job))
+    moved = mapped.partitionBy(job.reducers + 1, _itself)
+    counted: list[Counter[str]] = moved.mapPartitionsWithIndex(partial(_reduced_part, job)).collect()
+    progress("map", maps, maps)
+    progress("reduce", job.reducers, job.reducers)
+    return total(counted)
+
+
+def _spark_context() -> Any:
+    """Of the session that there is; else of one that Spark makes by its own settings."""
+    session = needed("pyspark.sql", "spark").SparkSession
+    found = session.getActiveSession() or session.builder.getOrCreate()
+    if not hasattr(found, "sparkContext"):
+        raise InvalidRequest("a session of Spark Connect runs no Python tasks of a job: make one of Spark itself")
+    return found.sparkContext
+
+
+def _spark_tasks(
+    context: Any, work: WorkFolder, progress: Progress, task: Task, kind: str, numbers: list[int], tasks: int
+) -> None:
+    """All of them, then it is told that they are done."""
+    progress(kind, tasks - len(numbers), tasks)
+    if numbers:
+        context.parallelize(numbers, len(numbers)).foreach(partial(_at_worker, "Spark", work, task))
+        progress(kind, tasks, tasks)
+
+
+def _mapped_parts(job: MapReduceJob, number: int) -> Iterable[tuple[int, tuple[int, Any]]]:
+    """By reduce task; what was counted goes to one more."""
+    done = map_task(job, number)
+    for part, pairs in enumerate(done.parts):
+        yield part, (number, pairs)
+    yield job.reducers, (number, done.counters)
+
+
+def _reduced_part(job: MapReduceJob, part: int, found: Iterable[tuple[int, tuple[int, Any]]]) -> list[Counter[str]]:
+    by_map = [value for _, (_, value) in sorted(found, key=lambda one: one[1][0])]
+    return by_map if part == job.reducers else [reduce_task(job, part, by_map).counters]
+
+
+def _itself(part: int) -> int:
+    return part

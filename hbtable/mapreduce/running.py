@@ -13,7 +13,7 @@ from hbtable.dataflow import Split, WriteTarget, splits, target
 from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.library.table import Table
 from hbtable.mapreduce import recognition
-from hbtable.mapreduce.engines import JobEngine, Progress, on_dask, on_processes
+from hbtable.mapreduce.engines import JobEngine, Progress, on_dask, on_processes, on_spark
 from hbtable.mapreduce.job import JobResult, Mapper, MapReduceJob, Reducer
 from hbtable.mapreduce.work_folder import BEGUN, JOB_FILE, WorkFolder
 from hbtable.model.values import shown
@@ -31,7 +31,7 @@ def run(
     *,
     columns: "Iterable[Key] | None" = None,
     row_prefix: Key | None = None,
-    on: 'Literal["processes", "dask"]' = "processes",
+    on: 'Literal["processes", "dask", "spark"]' = "processes",
     workers: int = 2,
     reducers: int = 4,
     attempts: int = 3,
@@ -47,16 +47,17 @@ def run(
     files, which has to be empty. `combiner` does the same before the values are moved, and yields values; it may be
     called any number of times.
 
-    `on`: `workers` processes of this machine, or Dask, by the scheduler that it is set to (without one: by as many
-    processes). The functions are pickled; for "processes" a module has to have them by name. A task that fails is tried
-    `attempts` times; its error is the job's, and ends the other processes. All that a table gets has one time, so a
-    task that ran twice leaves the same; what the job reads is older, so it does not read what it writes.
+    `on`: `workers` processes of this machine; or Dask, by the scheduler that it is set to (without one: by as many
+    processes); or Spark, by its active session (without one: by one that Spark's own settings make). The functions are
+    pickled; for "processes" a module has to have them by name. A task that fails is tried `attempts` times; its error
+    is the job's, and ends the other processes. All that a table gets has one time, so a task that ran twice leaves the
+    same; what the job reads is older, so it does not read what it writes.
 
-    With a folder `work`, which workers of Dask have to share, each task is kept when it is done: a job that was broken
-    off goes on, where the same call is made again, with the rows and the time of the first run, and without these
-    tasks. Once it has returned, the same call begins anew. Only this user may be able to write there. InvalidRequest:
-    the folder is that of a job with other arguments, or of a table that was dropped, or truncated, and made anew since.
-    Without `work` nothing is kept.
+    With a folder `work`, which workers of Dask and Spark have to share, each task is kept when it is done: a job that
+    was broken off goes on, where the same call is made again, with the rows and the time of the first run, and without
+    these tasks. Once it has returned, the same call begins anew. Only this user may be able to write there.
+    InvalidRequest: the folder is that of a job with other arguments, or of a table that was dropped, or truncated, and
+    made anew since. Without `work` nothing is kept.
     """
     engine = _engine(on)
     workers, reducers = at_least_one("'workers'", workers), at_least_one("'reducers'", reducers)
@@ -83,7 +84,7 @@ def run(
 
 
 def _engine(on: object) -> JobEngine:
-    engines: dict[object, JobEngine] = {"processes": on_processes, "dask": on_dask}
+    engines: dict[object, JobEngine] = {"processes": on_processes, "dask": on_dask, "spark": on_spark}
     if on not in engines:
         raise WrongValue(f"'on' {shown(on)} has to be one of {', '.join(map(repr, engines))}")
     return engines[on]

@@ -104,19 +104,21 @@ def test_a_value_of_another_type_is_named(table: hbtable.Table) -> None:
     assert "0001" in str(caught.value)
 
 
-@pytest.mark.parametrize(("module", "call"), [("polars", "scan_polars"), ("dask", "to_dask")])
+@pytest.mark.parametrize(("module", "call"), [("polars", "scan_polars"), ("dask", "to_dask"), ("pyspark", "to_spark")])
 def test_an_engine_that_is_not_installed_is_named(module: str, call: str, tmp_path: Path) -> None:
+    extra = module.removeprefix("py")
     program = f"""
 import sys
 import hbtable
 from hbtable import dataflow
-assert not {{"polars", "dask", "pandas", "pyarrow"}} & sys.modules.keys()
+assert not {{"polars", "dask", "pandas", "pyarrow", "pyspark"}} & sys.modules.keys()
 sys.modules[{module!r}] = None
+before = [None] if {module!r} == "pyspark" else []
 with hbtable.open("data") as db:
     try:
-        dataflow.{call}(db.create_table("t", ["f"]), {{"f:a": None}})
+        dataflow.{call}(*before, db.create_table("t", ["f"]), {{"f:a": None}})
     except hbtable.InvalidRequest as error:
-        assert str(error) == "this needs {module}, which is not installed: pip install 'hbtable[{module}]'", error
+        assert str(error) == "this needs {module}, which is not installed: pip install 'hbtable[{extra}]'", error
     else:
         raise AssertionError("it was there")
 """

@@ -16,9 +16,9 @@ LIBRARY = [block for block in blocks_of(DOCS / "library.md") if block.language =
 DATA = [
     pytest.param(block, marks=[pytest.mark.verify] if re.search("dask|polars", block.text) else [])
     for block in blocks_of(DOCS / "data.md")
-    if block.language == "python"
+    if block.language == "python" and "pyspark" not in block.text
 ]
-"""Engines are heavy, and installed for `make verify` alone."""
+"""Engines are heavy, and installed for `make verify` alone; test_spark.py runs what needs a session of Spark."""
 PAGES = sorted(page for page in (DOCS / "manual").glob("*.md") if page.stem != "api")
 EXAMPLES = sorted(Path(ROOT, "examples").glob("*/README.md"))
 RECORDING = DOCS / "pictures" / "recording.txt"

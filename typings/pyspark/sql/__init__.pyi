@@ -1,0 +1,7 @@
+from typing import Any
+
+class SparkSession:
+    dataSource: Any
+    read: Any
+
+class DataFrame: ...

@@ -1,0 +1,6 @@
+import pyarrow
+
+from pyspark.sql.types import DataType, StructType
+
+def from_arrow_type(at: pyarrow.DataType, prefer_timestamp_ntz: bool = True) -> DataType: ...
+def to_arrow_schema(schema: StructType, *, timezone: str | None = None) -> pyarrow.Schema: ...

@@ -1,0 +1,9 @@
+from collections.abc import Sequence
+
+class DataType: ...
+
+class StructField:
+    def __init__(self, name: str, dataType: DataType, nullable: bool = True) -> None: ...
+
+class StructType(DataType):
+    def __init__(self, fields: Sequence[StructField] | None = None) -> None: ...
