@@ -29,8 +29,7 @@ class ListNode(FilterNode, Protocol):
         self._waits = [0] * len(members)
 
     def reset(self) -> None:
-        self._column = b""
-        self._waits = [0] * len(self._members)
+        self._column = self._family = b""  # so the first cell's family is another one, for which nobody waits
         for member in self._members:
             member.reset()
 

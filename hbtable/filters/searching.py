@@ -66,9 +66,15 @@ def container(value: bytes) -> Test:
     return lambda part: wanted in part.decode("utf-8", "replace").lower()
 
 
+def job_of(parts: Sequence[bytes]) -> tuple[str, Callable[[Sequence[bytes]], Sequence[bytes]]]:
+    """The kind of worker process that a question is for, and the function that answers it there."""
+    return ("cel", program.answer) if parts[0] == program.QUESTION else ("pattern", answer)
+
+
 def here(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
     """An Ask without a worker, for whoever has nobody to keep waiting."""
-    return program.answer(parts) if parts[0] == program.QUESTION else answer(parts)
+    _, job = job_of(parts)
+    return job(parts)
 
 
 @final

@@ -5,8 +5,7 @@ from typing import Final
 
 from hbtable.errors import LimitExceeded
 from hbtable.filters.asking import Ask
-from hbtable.filters.cel import program
-from hbtable.filters.searching import Searches, answer
+from hbtable.filters.searching import Searches, job_of
 from hbtable.model.cell import Row
 from hbtable.runtime.interface import Runtime, WorkerDied
 from hbtable.switches import switches
@@ -17,10 +16,9 @@ _MOST_BYTES: Final = 256 << 10
 
 def ask_worker(runtime: Runtime) -> Ask:
     def ask(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+        kind, job = job_of(parts)
         try:
-            if parts[0] == program.QUESTION:
-                return runtime.run_in_process("cel", program.answer, parts, seconds)
-            return runtime.run_in_process("pattern", answer, parts, seconds)
+            return runtime.run_in_process(kind, job, parts, seconds)
         except WorkerDied as error:
             raise LimitExceeded(f"the worker process {error}") from error
 
