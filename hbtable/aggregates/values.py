@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from math import isinf
 from typing import Final
 
+from hbtable.encoding.number_codes import NUMBER_CODES
+
 Number = int | float
 
-_CODES: Final = {
-    "int8": "b", "int16": "h", "int32": "i", "int64": "q",
-    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
-    "float": "f", "double": "d",
-}  # fmt: skip
 _MOST_DIGITS: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _WHOLE: Final = re.compile(rb"[+-]?\d+")
@@ -31,7 +28,7 @@ def numbers(values: Sequence[bytes], read_as: str) -> Sequence[Number]:
     """NoNumber names the first that is none."""
     if read_as == "number":
         return [_of_text(value) for value in values]
-    code = _CODES[read_as]
+    code = NUMBER_CODES[read_as]
     width = struct.calcsize(">" + code)
     if not set(map(len, values)) <= {width}:
         wrong = next(value for value in values if len(value) != width)

@@ -9,23 +9,17 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from hbtable.encoding.number_codes import NUMBER_CODES
 from hbtable.errors import WrongType
 
 Values = Sequence[bytes | None]
 Decode = Callable[[Values], pa.Array]
 """Raises Undecodable."""
-
-CODES: Final = {
-    "int8": "b", "int16": "h", "int32": "i", "int64": "q",
-    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
-    "float": "f", "double": "d",
-}  # fmt: skip
-"""Of the module array, by the name of an Arrow type."""
 
 
 class Undecodable(Exception):
@@ -44,7 +38,7 @@ def decoder(column: str, type: pa.DataType) -> Decode:
     if isinstance(type, pa.DictionaryType):
         decode = decoder(column, type.value_type)
         return lambda values: indexed(decode(values), type)
-    if str(type) in CODES:
+    if str(type) in NUMBER_CODES:
         return lambda values: _numbers(values, type)
     if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):
         whole = pa.int32() if type.bit_width == 32 else pa.int64()
@@ -69,7 +63,7 @@ def _numbers(values: Values, type: pa.DataType) -> pa.Array:
     width = type.bit_width // 8
     present = [value for value in values if value is not None]
     _check_widths(values, present, width, str(type))
-    numbers = array(CODES[str(type)])
+    numbers = array(NUMBER_CODES[str(type)])
     numbers.frombytes(b"".join(present))
     if sys.byteorder == "little":
         numbers.byteswap()

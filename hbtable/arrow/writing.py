@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyarrow import types as kinds
 
 from hbtable.arrow.converting import converter, is_bytes, is_list, is_text
-from hbtable.arrow.decoding import CODES
 from hbtable.client.columns import Key, full
 from hbtable.client.given import bytes_of, members
+from hbtable.encoding.number_codes import NUMBER_CODES
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.mutation import PUT, Operation, RowMutation
 from hbtable.model.values import shown
@@ -178,7 +178,7 @@ def _encoder(name: str, type: pa.DataType) -> Encode:
     if isinstance(type, pa.DictionaryType):
         encode = _encoder(name, type.value_type)
         return lambda values: encode(values.cast(type.value_type))
-    if str(type) in CODES:
+    if str(type) in NUMBER_CODES:
         return _numbers
     if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):
         whole = pa.int32() if type.bit_width == 32 else pa.int64()
@@ -213,7 +213,7 @@ def _numbers(values: pa.Array) -> Sequence[bytes | None]:
     width = values.type.bit_width // _BYTE
     data = values.buffers()[1]
     held = memoryview(data)[values.offset * width : (values.offset + len(values)) * width] if data else b""
-    numbers = array(CODES[str(values.type)])
+    numbers = array(NUMBER_CODES[str(values.type)])
     numbers.frombytes(held)
     if sys.byteorder == "little":
         numbers.byteswap()

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from hbtable.encoding.number_codes import NUMBER_CODES
 from hbtable.model.values import shown
 
 SOURCE_BYTES: Final = 4096
@@ -15,13 +16,7 @@ ROW: Final = "row"
 PRESENT: Final = "present"
 """Always there: the names of the variables that have a value in the row, as a list of texts."""
 
-NUMBERS: Final = {
-    "int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q",
-    "uint8": ">B", "uint16": ">H", "uint32": ">I", "uint64": ">Q",
-    "float": ">f", "double": ">d",
-}  # fmt: skip
-"""The stored forms of numbers: big-endian, as HBase's Bytes.toBytes() and counters have them."""
-TYPES: Final = ("bytes", "string", "json", *NUMBERS)
+TYPES: Final = ("bytes", "string", "json", *NUMBER_CODES)
 """The types as which the bytes of a cell may be read. `string` is UTF-8."""
 
 _NAME: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,63}")

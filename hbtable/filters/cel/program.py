@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, final
 
-from hbtable.filters.cel.language import NUMBERS, PRESENT, ROW, unpacked
+from hbtable.encoding.number_codes import NUMBER_CODES
+from hbtable.filters.cel.language import PRESENT, ROW, unpacked
 from hbtable.model.values import shown
 
 QUESTION: Final = b"cel"
@@ -139,9 +140,10 @@ def _read(value: bytes, read_as: str) -> object:
         return _whole(value.decode())
     if read_as == "json":
         return _usable(json.loads(value))
-    if len(value) != struct.calcsize(NUMBERS[read_as]):
+    number = struct.Struct(">" + NUMBER_CODES[read_as])
+    if len(value) != number.size:
         raise ValueError(f"it has {len(value)} bytes")
-    return struct.unpack(NUMBERS[read_as], value)[0]
+    return number.unpack(value)[0]
 
 
 def _whole(text: str) -> str:
