@@ -9,7 +9,7 @@ from hbtable.client.columns import K
 from hbtable.client.given import bytes_of, flag, members
 from hbtable.client.rows import row_range
 from hbtable.client.table_calls import DescribedTableCalls
-from hbtable.errors import Conflict, TableNotFound
+from hbtable.errors import Conflict, TableNotFound, WrongValue
 from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
 from hbtable.library.schema_changes import K2, FamilyChanges, altered
@@ -155,9 +155,12 @@ class Database(ABC):
         self._ask(lambda admin: admin.flush(table))
 
     def split_table(self, name: str | bytes, row: str | bytes | None = None) -> bool:
-        """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split."""
+        """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split.
+        WrongValue for an empty row: no tablet can end there."""
         table = self._table_name(name)
         split_row = None if row is None else bytes_of("the row", row)
+        if split_row == b"":  # over the port it means none, and every tablet would be split
+            raise WrongValue("the row is empty: name one to split at, or None for the middle of every tablet")
         return self._ask(lambda admin: admin.split(table, split_row))
 
     def table_exists(self, name: str | bytes) -> bool:

@@ -276,6 +276,21 @@ def test_no_table_takes_the_place_of_hbase_meta(databases: Databases, way: str) 
         database.create_table("hbase:meta", ["f"])
 
 
+@pytest.mark.parametrize("way", ["open", "connect"])
+def test_no_tablet_is_split_at_an_empty_row(databases: Databases, way: str) -> None:
+    """Of a table with two rows, as every tablet would be split at its middle if the row were taken for none."""
+    database, names = databases.of[way], Names()
+    table = names.placed("T")
+    database.create_table(table, ["f"])
+    for row in "bm":
+        database.table(table).delete(row)
+    for empty in "", b"":
+        with pytest.raises(hbtable.WrongValue, match="the row is empty: name one to split at, or None"):
+            database.split_table(table, empty)
+    assert len(database.table(table).regions()) == 1
+    databases.clear(way, names)
+
+
 CHANGES_OF_TABLES = (
     *("delete_table", "enable_table", "disable_table", "truncate_table"),
     *("compact_table", "flush_table", "split_table"),
