@@ -275,6 +275,11 @@ hot-ranges: $(VENV)/.test
 	$(INSTALL_HDFS)
 	$(BIN)/python -m tests.campaigns.hot_ranges --seed $(SEED) $(ARGS)
 
+.PHONY: chaos
+chaos: $(VENV)/.test
+	$(INSTALL_HDFS)
+	$(BIN)/python -m tests.campaigns.chaos --seed $(SEED) $(ARGS)
+
 .PHONY: table-of-faults
 table-of-faults: $(VENV)/.test
 	$(INSTALL_HDFS)

@@ -71,14 +71,13 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "listNamespaceDescriptors modifyColumnFamily modifyNamespace modifyTable truncateTable",
     },
     "admin service": {
-        _ASKS: "adminBalancerEnabled adminDeadServers adminDecommissioned adminFamilyUsage adminIsOn "
-        "adminNormalizerEnabled adminQuotas adminServers adminSlowRequests adminSpaceUsage adminStatus adminTables "
+        _ASKS: "adminBalancerEnabled adminDeadServers adminFamilyUsage adminIsOn "
+        "adminNormalizerEnabled adminQuotas adminSlowRequests adminSpaceUsage adminStatus adminTables "
         "adminTabletHistory adminThrottlingEnabled adminTransitions adminUnknownServers adminWhoAmI",
         _RIGHTS: "adminGrant adminGrants adminRevoke",
         _QUOTAS: "adminSetQuotaExemption adminSetSpaceLimit adminSetThrottle adminSetThrottling",
         _SCHEMAS: "adminAlterNamespace adminCreateNamespace adminDeleteNamespace adminNamespace adminNamespaces",
-        _OPERATORS: "adminBalance adminBalanceSwitch adminDecommission adminMerge adminMove adminNormalize "
-        "adminNormalizerSwitch adminRecommission",
+        _OPERATORS: "adminBalance adminBalanceSwitch adminNormalize adminNormalizerSwitch",
         _STORIES: "adminClearBlockCache adminClearSlowRequests adminCompactServer adminCompactionSwitch adminRollLog "
         "adminRunCatalogJanitor adminRunCleaner adminRunRepair adminSwitch",
     },

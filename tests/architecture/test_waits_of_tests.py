@@ -24,7 +24,6 @@ SLEEPS = {
     "tests/integration/test_scanners_live_on.py": "a scanner that nobody uses for a while; more than that is noticed",
     "tests/integration/test_shadow.py": "the time between two reports",
     "tests/integration/test_transfer.py": "looks for a file every few milliseconds, and tries again when it was late",
-    "cluster-tests/test_killed_at_random.py": "the time between two kills",
     "cluster-tests/test_requests_counted.py": "how long requests are counted",
     "cluster-tests/test_zombies.py": "how long a zombie stands still",
     "cluster-tests/test_zookeeper_away.py": "how long ZooKeeper is away",
