@@ -230,12 +230,12 @@ class GatewayConnection:
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed, (ask, pass_on, more) = wire, framed, self._relaying(source, wire)
-        ahead, cost, wait_for_turn = self._ahead, self._cost, gate(context, self.host, self.login, self._stream)
+        ahead, cost, source.wait_for_turn = self._ahead, self._cost, gate(context, self.host, self.login, self._stream)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
             pending = False
             try:
-                started = wait_for_turn(clock())
+                started = source.wait_for_turn(clock())
             except (Unavailable, NotAuthenticated) as error:
                 self._refuse(source, wire, error)
                 continue
@@ -255,8 +255,8 @@ class GatewayConnection:
                     continue
                 decoded, self.busy, outcome = clock(), True, "ok"
                 context.in_flight += 1
-                source.settle()
                 try:
+                    source.settle()
                     ready = ahead.take(method, sequence, values) if ahead.made else ask and ask(method, values, source)
                     answer = ready or reply(method, sequence, method.call(*values))
                     method.ok.value += 1

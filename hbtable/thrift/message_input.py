@@ -55,7 +55,7 @@ class MessageInput:
     __slots__ = (
         "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_join", "_pause", "_read", "_rest",
         "_stall_seconds", "_stream", "_takes", "_turn", "begin", "data", "framed", "limit_bytes", "position",
-        "refused_bytes", "reservation",
+        "refused_bytes", "reservation", "wait_for_turn",
     )  # fmt: skip
 
     @switches
@@ -93,6 +93,8 @@ class MessageInput:
         self.refused_bytes = 0
         """Bytes still to come of a message that was refused, as far as is known."""
         self.framed = framed
+        self.wait_for_turn: Callable[[float], float] = _at_once
+        """Returns when a request may be worked on, as Runtime.request_gate."""
         self.data = b"" if framed else first
         self.position = 0
         self.begin: Callable[[], bool] = self._begin_frame if framed else self._begin_unframed
@@ -121,11 +123,16 @@ class MessageInput:
             let_go_inside(values, self._pause)
         return _NOTHING
 
+    @switches
     def settle(self) -> None:
-        """A large message is decoded: from now on it waits for us and not for its client."""
+        """A message is decoded: from now on it waits for us and not for its client. One without a frame whose rest was
+        waited for, outside the turns, waits for another turn: whoever sends a byte first and the rest later would pass
+        the queue and its bound. *Switches* then; the errors of `wait_for_turn`."""
         if self.reservation is not None:
             self._budget.settled(self.reservation)
             self._budget.collect(self.reservation, self._elements * _ELEMENT_BYTES)
+        if self._began is not None and not self.framed:
+            self.wait_for_turn(self._clock())
 
     def release(self) -> None:
         """Forgets the current message: an idle client must not cost what its last request did."""
@@ -320,3 +327,7 @@ class MessageInput:
         self._pause()
         if self.reservation is not None:
             self._budget.waited(self.reservation, self._clock() - before)
+
+
+def _at_once(now: float) -> float:
+    return now

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from gevent.socket import create_connection
 
+from hbtable.errors import Overloaded
 from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway
 from hbtable.metrics.registry import Registry
@@ -69,6 +70,45 @@ def test_one_port_speaks_all_of_it(
     assert answered(socket, client, "getClusterId") in ("an-id", b"an-id")
     scan = client.thrift.TScan(filterString=b"PageFilter(2)")
     assert answered(socket, client, "scannerOpenWithScan", tableName=b"t", scan=scan) == 0
+    socket.close()
+
+
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_request_whose_rest_comes_later_waits_for_a_turn_when_it_is_there(
+    port: Port, gateway: Any, connect: Callable[..., Any], protocol: str, framed: bool
+) -> None:
+    """Not framed, it had its turn at its first byte alone, and was worked on past all others and past the bound."""
+    gate_of, turns, refuses = port.runtime.request_gate, [0], [False]
+
+    def request_gate(client: str, most: int, stream: object = None) -> Callable[[float], float]:
+        gate = gate_of(client, most, stream)
+
+        def turn(now: float) -> float:
+            turns[0] += 1
+            if refuses[0] and turns[0] == 2:
+                raise Overloaded("too many wait")
+            return gate(now)
+
+        return turn
+
+    port.runtime.request_gate = request_gate  # type: ignore[method-assign]
+    client = connect(gateway, protocol, framed)
+    socket = port.connect()
+    assert answered(socket, client, "getTableNames") == [b"t"]
+    assert turns == [1]
+    for refuses[0] in (False, True):
+        turns[0] = 0
+        whole = client.encode("getRow", tableName=b"t", row=b"r" * 50)
+        for piece in (whole[:-9], whole[-9:-4], whole[-4:]):
+            socket.sendall(piece)
+            port.runtime.sleep(0.05)  # the gateway has read it: were it slower, there would be nothing to see
+        if refuses[0] and not framed:
+            with pytest.raises(client.thrift.IOError, match="CallQueueTooBig"):
+                client.decode(socket.recv(65536), "getRow")
+        else:
+            assert client.decode(socket.recv(65536), "getRow") == []
+        assert turns == [1 if framed else 2]
     socket.close()
 
 
