@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, final
 
-from hbtable.errors import LimitExceeded
+from hbtable.errors import CostExceeded, LimitExceeded
 from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Ask, Asked, PartsOf
 from hbtable.filters.cel import program
 from hbtable.filters.patterns import HUB_STEPS, SEARCH_SECONDS, compiled, finder
@@ -201,6 +201,8 @@ class _SearchAsked(Asked[bool]):
             verdicts, *reasons = self._searches.ask(
                 [self._kind, self._value, hurried, *parts], ASK_SECONDS + ASK_SECONDS_PER_BYTE * size
             )
+        except CostExceeded:
+            raise  # of the request as a whole
         except LimitExceeded as error:
             raise LimitExceeded(
                 f"the filter's {self._kind.decode()} {shown!r} could not be looked for in {size} bytes: {error}; "

@@ -4,24 +4,23 @@ Without this, each connection with a request and each task in the middle of long
 event loop: one client with 200 connections, or with 40 scans of 4 ms slices, made every other one wait for all of them.
 
 Each client (by address) has a share, and the server's own work (flushes, compactions) has one. Whoever wants to compute
-waits in its share's queue when the round is no longer young, and shares take turns by deficit round robin: the time
-that each takes is measured, and who took more than its quantum lets the others go first. Between two passes the loop
-looks at its sockets, so that a client with a single request is never behind another's hundred.
+waits in its share's queue when the round is no longer young, and shares take turns by deficit round robin
+(fair_shares.py). Between two passes the loop looks at its sockets, so that a client with a single request is never
+behind another's hundred.
 
 The usual request, of a client that has no other waiting in a round that has just begun, goes straight on.
 """
 
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, final
-from weakref import WeakValueDictionary
 
 import gevent
 from gevent.hub import Hub
 from greenlet import greenlet
 
 from hbtable.errors import Overloaded
+from hbtable.runtime.fair_shares import FairShares, Share
 from hbtable.switches import switches
 
 if TYPE_CHECKING:
@@ -35,25 +34,6 @@ _ALONE_SECONDS: Final = 0.004
 each 4 us. It is the slice of long work, for which a newcomer may have to wait anyway."""
 _QUANTUM_SECONDS: Final = 0.001
 _LARGEST_DEBT_SECONDS: Final = 0.05
-"""One long stretch of a client keeps it back for no longer than this for each other client that waits."""
-
-
-@final
-class Share:
-    """One client's turns, or the server's own."""
-
-    __slots__ = ("__weakref__", "calls", "credit", "left_at", "name", "queue", "waits", "weight")
-
-    def __init__(self, name: str, weight: float = 1.0) -> None:
-        self.name = name
-        self.weight = weight
-        self.queue: deque[HubTurn] = deque()
-        self.calls = 0
-        """Those in `queue` that are requests, and have not begun."""
-        self.credit = 0.0
-        """Seconds that it may take before others do."""
-        self.waits = False
-        self.left_at = 0.0
 
 
 @final
@@ -62,7 +42,7 @@ class HubTurn:
 
     __slots__ = ("is_call", "is_counted", "over", "refused", "share", "task")
 
-    def __init__(self, task: greenlet, share: Share, is_call: bool) -> None:
+    def __init__(self, task: greenlet, share: "HubShare", is_call: bool) -> None:
         self.task = task
         self.share = share
         self.is_call = is_call
@@ -71,6 +51,9 @@ class HubTurn:
         self.refused = False
         self.over = False
         """It has begun, or was given up."""
+
+
+HubShare = Share[HubTurn]
 
 
 @final
@@ -83,12 +66,15 @@ class FairScheduler:
         self._loop: Loop | None = None
         self._again: Async
         self._is_due = False
-        self._shares = WeakValueDictionary[str, Share]()
-        self._own = Share("the server itself")
-        self._refusals = Share("refusals", weight=0.02)
+        # The server's own work gets a third at least: without flushes and compactions writers would stand.
+        self._own = HubShare("the server itself", takes_a_third=True)
+        self._refusals = HubShare("refusals", weight=0.02)
         """The share of those that are refused. They wait for that, too: telling thousands a second must not cost the
         others their turn."""
-        self._ring: deque[Share] = deque()  # those with a queue
+        self._shares = FairShares[HubTurn](clock, _QUANTUM_SECONDS, _LARGEST_DEBT_SECONDS)
+        self.share: Callable[[str], HubShare] = self._shares.of
+        """The same one for all connections of a client, as long as it has any."""
+        self._ring = self._shares.ring
         self._waiting = 0
         self._round = -1
         self._round_began = 0.0
@@ -97,16 +83,14 @@ class FairScheduler:
         self.refused = 0
         """Requests refused because too many waited, ever."""
 
-    def share(self, client: str) -> Share:
-        """The same one for all connections of a client, as long as it has any."""
-        share = self._shares.get(client)
-        if share is None:
-            share = self._shares[client] = Share(client)
-        return share
-
-    def adopt(self, share: Share) -> None:
+    def adopt(self, share: HubShare) -> None:
         """Counts the calling task's work to this share from now on."""
         gevent.getcurrent().share = share  # type: ignore[attr-defined]
+
+    def client(self) -> str:
+        """The one whose work the calling task does."""
+        share: HubShare = getattr(gevent.getcurrent(), "share", self._own)
+        return share.name
 
     @switches
     def pause(self) -> None:
@@ -117,7 +101,7 @@ class FairScheduler:
         self.give_way(turn)
 
     @switches
-    def begin(self, share: Share, most: int, now: float) -> None:
+    def begin(self, share: HubShare, most: int, now: float) -> None:
         """A request of `share` may be worked on when this returns. *Switches* unless it is its turn at once. Overloaded
         when more than `most` wait, and no client has more of them than this one."""
         if self.goes_on(share, now):
@@ -131,7 +115,7 @@ class FairScheduler:
         if turn.refused:
             raise self.refusal(most)
 
-    def goes_on(self, share: Share, now: float) -> bool:
+    def goes_on(self, share: HubShare, now: float) -> bool:
         """Whether a request of `share` need not wait."""
         ring = self._ring
         is_alone = not ring or len(ring) == share.waits + self._refusals.waits  # who is sent away is no competitor
@@ -144,7 +128,7 @@ class FairScheduler:
             return now - self._round_began < (_ALONE_SECONDS if is_alone else _PASS_SECONDS)
         return False
 
-    def line_up(self, turn: "HubTurn", most: int) -> None:
+    def line_up(self, turn: HubTurn, most: int) -> None:
         """A request waits from now on, or some request waits for being refused. Does not switch."""
         if self.calls >= most:
             self._refuse_one(turn)
@@ -154,7 +138,7 @@ class FairScheduler:
             turn.share.calls += 1
         self._queue(turn)
 
-    def leave(self, turn: "HubTurn") -> None:
+    def leave(self, turn: HubTurn) -> None:
         """It waits no more."""
         turn.over = True
         if turn.is_counted:
@@ -195,23 +179,13 @@ class FairScheduler:
             raise
 
     def _queue(self, turn: HubTurn) -> None:
-        share = turn.share
-        share.queue.append(turn)
         self._waiting += 1
         if not self._is_due:
             self.begin_hub()
             self._is_due = True
             self._again.start(self._serve)
             self._again.send()
-        if share.waits:
-            return
-        share.waits = True
-        # What it owes is forgiven as fast as the others could have taken it.
-        share.credit = min(_QUANTUM_SECONDS, share.credit + self.clock() - share.left_at)
-        if share.credit > 0:
-            self._ring.appendleft(share)  # it wanted nothing for a while: a client with a call now and then never waits
-        else:
-            self._ring.append(share)
+        self._shares.wait(turn.share, turn)
 
     def _serve(self) -> None:
         """One pass, in the hub. Who waits again after its turn waits for the next pass."""
@@ -221,7 +195,7 @@ class FairScheduler:
         until = now + _PASS_SECONDS
         left = self._waiting
         while left and now < until:
-            share = self._next_share(now)
+            share = self._shares.next(now)
             turn = share.queue.popleft()
             self._waiting -= 1
             left -= 1
@@ -233,30 +207,13 @@ class FairScheduler:
             except BaseException:  # noqa: BLE001  of a bare greenlet: gevent's own keep theirs
                 self._hub.handle_error(turn.task, *sys.exc_info())
             after = self.clock()
-            share.credit = max(share.credit - (after - now), -_LARGEST_DEBT_SECONDS)
+            self._shares.took(share, after - now)
             now = after
         if self._waiting:
             self._again.send()
         else:
             self._is_due = False
             self._again.stop()
-
-    def _next_share(self, now: float) -> Share:
-        """The share whose turn it is. To be called while somebody waits."""
-        ring = self._ring
-        while True:
-            share = ring[0]
-            if not share.queue:
-                ring.popleft()
-                share.waits = False
-                share.left_at = now
-            elif share.credit > 0:
-                return share
-            else:
-                # The server's own work gets a third at least: without flushes and compactions writers would stand.
-                weight = max(1.0, (len(ring) - 1) / 2) if share is self._own else share.weight
-                share.credit = _QUANTUM_SECONDS if len(ring) == 1 else share.credit + weight * _QUANTUM_SECONDS
-                ring.rotate(-1)
 
     def begin_hub(self) -> "Loop":
         """The calling thread's hub is the one that is shared out. Idempotent."""
@@ -285,7 +242,7 @@ class RequestGate:
 
     __slots__ = ("_arrived_at", "_has_waited", "_hub", "_most", "_readable", "_scheduler", "_share", "_turn")
 
-    def __init__(self, scheduler: FairScheduler, share: Share, most: int) -> None:
+    def __init__(self, scheduler: FairScheduler, share: HubShare, most: int) -> None:
         """For the calling task."""
         self._scheduler = scheduler
         self._share = share
@@ -355,5 +312,5 @@ class RequestGate:
         self._turn.task.throw(error)
 
 
-def _calls(share: Share) -> int:
+def _calls(share: HubShare) -> int:
     return share.calls

@@ -9,6 +9,7 @@ threads of its own.
 """
 
 import logging
+import math
 import random
 import time
 from collections import deque
@@ -29,6 +30,7 @@ from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, 
 from hbtable.runtime.network.sockets import ServedSocket
 from hbtable.runtime.processes.conversation import Conversation
 from hbtable.runtime.processes.worker_process import WorkerProcesses
+from hbtable.runtime.processes.worker_turns import WorkerTurns
 from hbtable.runtime.supervision import TaskDeaths, spawn_counted
 from hbtable.runtime.threads.thread_waker import GeventThreadWaker
 from hbtable.runtime.threads.workers import ThreadPool
@@ -54,6 +56,10 @@ class GeventOptions:
 
     processes: int = 2
     """Worker processes of each kind. More: more calls at once, about 30 MB and a processor each."""
+
+    process_wait_seconds: float = 10.0
+    """The longest that a question waits for its turn at a worker process. Longer: clients with many long questions are
+    told later that these are too many."""
 
     process_bytes: int = 1 << 30
     """The most memory that a worker process may take. Less: large cells cannot be worked on."""
@@ -197,6 +203,7 @@ class GeventRuntime:
         self._workers: dict[str, ThreadPool] = {}
         self._processes: dict[str, WorkerProcesses] = {}
         self._turns: dict[str, Semaphore] = {}
+        self._worker_turns: dict[str, WorkerTurns] = {}
         self.fair_scheduler = FairScheduler(self.clock_seconds)
 
     def wall_millis(self) -> int:
@@ -247,9 +254,29 @@ class GeventRuntime:
         return workers.run(function, arguments)
 
     @switches
-    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+    def run_in_process(
+        self,
+        kind: str,
+        job: Job,
+        parts: Sequence[bytes],
+        seconds: float,
+        client: str = "",
+        wait_seconds: float = math.inf,
+        worked: Callable[[float], object] | None = None,
+    ) -> Sequence[bytes]:
         processes, threads = self._processes_of(kind)
-        return threads.run(processes.call, (job, parts, seconds))
+        turns = self._worker_turns[kind]
+        share = turns.begin(
+            client or self.fair_scheduler.client(), min(wait_seconds, self._options.process_wait_seconds)
+        )
+        began = self.clock_seconds()
+        try:
+            return threads.run(processes.call, (job, parts, seconds))
+        finally:
+            took = self.clock_seconds() - began
+            turns.end(share, took)
+            if worked is not None:
+                worked(took)
 
     @switches
     def converse_in_process(
@@ -274,6 +301,7 @@ class GeventRuntime:
         if processes is None:
             processes = self._processes[kind] = WorkerProcesses(self._options.process_bytes)
             self._workers[title] = ThreadPool(title, self._options.processes)  # each waits for one process
+            self._worker_turns[kind] = WorkerTurns(self.clock_seconds, kind, self._options.processes)
         return processes, self._workers[title]
 
     @switches

@@ -4,6 +4,7 @@ Concurrency promise: tasks are cooperative. A stretch of code that calls none of
 atomic with respect to every other task. Code relies on that, and says so where state depends on it.
 """
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -136,13 +137,27 @@ class Runtime(Protocol):
         """
 
     @switches
-    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+    def run_in_process(
+        self,
+        kind: str,
+        job: Job,
+        parts: Sequence[bytes],
+        seconds: float,
+        client: str = "",
+        wait_seconds: float = math.inf,
+        worked: Callable[[float], object] | None = None,
+    ) -> Sequence[bytes]:
         """*Switches.* What `job` makes of `parts`, in another process of this machine: for what may hold the
         interpreter's lock for long, take any time, or crash. The process gives way to all others.
 
         `seconds` of the processor's time; WorkerDied when it takes more, or too much memory. Each `kind` has processes
         of its own, which are started when there is work and end when there is none. A call costs about 0.1 ms and the
         copying of `parts`, so hand over many small things at once.
+
+        While all are busy clients take turns, each with the same share of their time: `client` is whose question this
+        is, "" that of the request that the task works on. Overloaded, and nothing was begun, when its turn has not come
+        after `wait_seconds`, or after as long as the runtime lets anybody wait. `worked` hears for how many seconds a
+        process was busy with it.
         """
 
     @switches

@@ -41,6 +41,7 @@ class RequestBudget:
         "_whole",
         "began",
         "cells",
+        "compared_bytes",
         "deadline",
         "is_used",
         "read_bytes",
@@ -63,6 +64,8 @@ class RequestBudget:
         self.seconds = 0.0
         self.read_bytes = 0
         self.cells = 0
+        self.compared_bytes = 0
+        """Of cells that were read for a condition, and are not in the answer."""
         self.is_used = False
         """Something was added since the last clear()."""
 
@@ -86,6 +89,16 @@ class RequestBudget:
         self.seconds += cost.seconds
         self.read_bytes += cost.read_bytes
         self.cells += cost.cells
+
+    def spend_seconds(self, seconds: float) -> None:
+        """The request had so much work elsewhere, as in a worker process."""
+        self.is_used = True
+        self.seconds += seconds
+
+    def compare(self, size_bytes: int) -> None:
+        """Cells of so many bytes were read for a condition."""
+        self.is_used = True
+        self.compared_bytes += size_bytes
 
     @property
     def cost(self) -> RequestCost:
@@ -138,7 +151,7 @@ class RequestBudget:
         if not self.is_used:
             return
         self.is_used = False
-        self.seconds, self.read_bytes, self.cells = 0.0, 0, 0
+        self.seconds, self.read_bytes, self.cells, self.compared_bytes = 0.0, 0, 0, 0
         self._before, self._small_bytes = NO_COST, 0
         if self._held is not None and self._memory is not None:
             self._memory.end(self._held)
@@ -177,6 +190,20 @@ def adopt(size_bytes: int) -> None:
 def work_for(budget: RequestBudget | None) -> None:
     """The calling task works for the requests of this budget from now on."""
     _CURRENT.set(budget)
+
+
+@contextmanager
+def counted_request() -> Iterator[RequestBudget]:
+    """That of the request which the calling task works on; one of its own meanwhile where it works for no port."""
+    budget = _CURRENT.get()
+    if budget is not None:
+        yield budget
+        return
+    token = _CURRENT.set(budget := RequestBudget())
+    try:
+        yield budget
+    finally:
+        _CURRENT.reset(token)
 
 
 @contextmanager

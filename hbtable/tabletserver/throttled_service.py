@@ -4,7 +4,8 @@ METADATA is nobody's to throttle: whatever waits for it would keep all others wa
 look at an attribute.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import final
 
 from hbtable.access.user import User, acting_user
@@ -17,6 +18,7 @@ from hbtable.quotas.settings import SpacePolicy
 from hbtable.quotas.space import check_writes, refused
 from hbtable.quotas.throttling import CallCost, Throttling, counts_bytes
 from hbtable.rpc.services import TabletService
+from hbtable.runtime.request_budget import counted_request
 from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
 
@@ -115,11 +117,11 @@ class ThrottledTabletService(TabletService):
         mutation: RowMutation,
         checksum: int = 0,
     ) -> bool:
-        if self._throttling.active:
-            self._check_writes(tablet_id, (mutation,))
-            read = _bytes_in((row, family, qualifier))
-            self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
-        return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
+        if not self._throttling.active:
+            return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
+        buckets = self._admit_condition(tablet_id, (row, family, qualifier), mutation)
+        with self._compared(buckets):
+            return self._inner.check_and_mutate(tablet_id, row, family, qualifier, expected, mutation, checksum)
 
     @switches
     def mutate_if(
@@ -132,11 +134,11 @@ class ThrottledTabletService(TabletService):
         mutation: RowMutation,
         checksum: int = 0,
     ) -> bool:
-        if self._throttling.active:
-            self._check_writes(tablet_id, (mutation,))
-            read = _bytes_in((row, value or b"", spec.filter or b""))
-            self._admit(tablet_id, CallCost(1, 1, read, _written((mutation,))))
-        return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
+        if not self._throttling.active:
+            return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
+        buckets = self._admit_condition(tablet_id, (row, value or b"", spec.filter or b""), mutation)
+        with self._compared(buckets):
+            return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
 
     @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
@@ -161,6 +163,26 @@ class ThrottledTabletService(TabletService):
         if buckets:
             self._throttling.admit(buckets, cost)
         return buckets
+
+    @switches
+    def _admit_condition(
+        self, tablet_id: int, condition: Iterable[object], mutation: RowMutation
+    ) -> tuple[Bucket, ...]:
+        self._check_writes(tablet_id, (mutation,))
+        return self._admit(tablet_id, CallCost(1, 1, _bytes_in(condition), _written((mutation,))))
+
+    @contextmanager
+    def _compared(self, buckets: tuple[Bucket, ...]) -> Iterator[None]:
+        """The cells that the condition looks at count as those of a get, also when it is not met."""
+        if not counts_bytes(buckets):
+            yield
+            return
+        with counted_request() as budget:
+            before = budget.compared_bytes
+            try:
+                yield
+            finally:
+                self._throttling.count(buckets, CallCost(read_bytes=budget.compared_bytes - before))
 
     def _policy(self, tablet_id: int) -> SpacePolicy | None:
         """Of the limit of space that the tablet's table is over."""

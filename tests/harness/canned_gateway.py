@@ -81,7 +81,9 @@ class CannedRuntime:
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         return function(*arguments)
 
-    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+    def run_in_process(
+        self, kind: str, job: Job, parts: Sequence[bytes], seconds: float, **turn: object
+    ) -> Sequence[bytes]:
         return job(parts)
 
 

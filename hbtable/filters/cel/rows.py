@@ -7,7 +7,7 @@ in an AND have kept. An expression that needs a column which the row has not giv
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol, final
 
-from hbtable.errors import BadFilter, InvalidRequest, LimitExceeded
+from hbtable.errors import BadFilter, CostExceeded, InvalidRequest, LimitExceeded
 from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Asked
 from hbtable.filters.cel.language import Variable, packed
 from hbtable.filters.cel.program import FAILED, GIVES, LATER, QUESTION, TRUE, header
@@ -71,6 +71,8 @@ class Expression(Asked[bytes]):
             reason, *answers = self._searches.ask(
                 [QUESTION, self._header, *parts], ASK_SECONDS + ASK_SECONDS_PER_BYTE * size
             )
+        except CostExceeded:
+            raise  # of the request as a whole
         except LimitExceeded as error:
             raise LimitExceeded(
                 f"the CEL expression {shown(self._source)} could not be evaluated over {size} bytes: {error}; a "

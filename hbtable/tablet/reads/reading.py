@@ -34,7 +34,7 @@ from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.cost_limit import CostLimit, ReadIsLate, cost_of_page, paced_request
 from hbtable.tablet.reads.filtering import Filtering, filter_of_rows, filter_of_scan
 from hbtable.tablet.reads.long_rows import LongRow, LongRowAhead, WholeRows, rows_too_large
-from hbtable.tablet.reads.look_ahead import looking_ahead
+from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import PageBuilder
 from hbtable.tablet.reads.page_bounds import before_damage, bounds_of, rest_of
 from hbtable.tablet.reads.plain_pages import plain_page
@@ -61,7 +61,8 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
     if len(rows) > _ROWS_BETWEEN_PAUSES or spec.filter is not None:
         paced = paced_request(state.environment)
         if spec.filter is not None:
-            row_filter, sieve = filter_of_rows(state, spec.filter, paced[1].pause)
+            ask = ask_worker(state.environment.runtime, paced[0])
+            row_filter, sieve = filter_of_rows(spec.filter, paced[1].pause, ask)
     snapshot, selection = _snapshot(state, spec, row_filter)
     state.counts.read(selection, len(rows))
 
@@ -100,13 +101,18 @@ def _check_rows(state: TabletState, rows: Sequence[bytes]) -> None:
 
 @switches
 def read_row(
-    state: TabletState, row: bytes, spec: ReadSpec, chosen: Filtering | None = None, most_bytes: int = LARGEST_I64
+    state: TabletState,
+    row: bytes,
+    spec: ReadSpec,
+    chosen: Filtering | None = None,
+    most_bytes: int = LARGEST_I64,
+    waits: bool = False,
 ) -> list[Cell]:
-    """A row's cells as they are now, for whoever holds the row: waits for no memory (Overloaded). No checks. `chosen`:
-    filter_of_rows() of the spec's filter, if it has one. Hot."""
+    """A row's cells as they are now, for whoever holds the row: waits for no memory (Overloaded) unless it `waits`. No
+    checks. `chosen`: filter_of_rows() of the spec's filter, if it has one. Hot."""
     row_filter, sieve = chosen or (None, None)
     snapshot, selection = _snapshot(state, spec, row_filter)
-    return _cells(state, row, spec, snapshot, selection, sieve, most_bytes, waits=False)
+    return _cells(state, row, spec, snapshot, selection, sieve, most_bytes, waits=waits)
 
 
 @switches
@@ -140,7 +146,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     cost = cost_of_page(state.environment)
     pacer = Pacer(runtime, options.slice_seconds, cost=cost)
     try:
-        row_filter = filter_of_scan(state, request, pacer) if spec.filter is not None else None
+        row_filter = filter_of_scan(state, request, pacer, cost) if spec.filter is not None else None
         page = PageBuilder(request, row_filter, cost.budget.hold, pacer.pause)
         if page.is_finished():
             return page.page(True)

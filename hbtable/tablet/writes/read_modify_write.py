@@ -18,7 +18,7 @@ write of it, so that nothing is stored that changed in memory meanwhile (decisio
 from collections.abc import Sequence
 from typing import Final, final
 
-from hbtable.errors import InvalidRequest, LimitExceeded, NotACounter, StaleLocation
+from hbtable.errors import InvalidRequest, LimitExceeded, NotACounter, StaleLocation, Unavailable
 from hbtable.model.call_checksums import (
     AppendChecksum,
     check_as_sent,
@@ -29,19 +29,20 @@ from hbtable.model.call_checksums import (
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.condition import check_condition, is_met
 from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
-from hbtable.model.read import ANSWER_BYTES, ReadSpec
+from hbtable.model.read import ANSWER_BYTES, ReadSpec, bytes_of
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
-from hbtable.runtime.request_budget import HELD_AT_ONCE, hold_at_once
+from hbtable.runtime.request_budget import HELD_AT_ONCE, current_budget, hold_at_once
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.cost_limit import paced_request
-from hbtable.tablet.reads.filtering import filter_of_rows
+from hbtable.tablet.reads.filtering import Filtering, filter_of_rows
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version, read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
 from hbtable.tablet.writes.checked_write import CheckedWrite
+from hbtable.tablet.writes.condition import KnownAnswers, NotAnswered
 from hbtable.tablet.writes.row_locks import CountUnderWay, HeldRow, InFlightWrite
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
@@ -49,6 +50,8 @@ _COUNTER_BYTES: Final = 8
 _APPENDS_AT_ONCE: Final = 256
 _CHECKED_AT_ONCE: Final = 1024
 """Operations."""
+_TRIES: Final = 20
+"""To read a row that others change before a costly condition of it is known."""
 _COPIES: Final = 3
 """Of an appended value there are at once: in the operation, in the log's record and in the answer."""
 
@@ -252,6 +255,7 @@ class ReadModifyWriter:
         self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
         if checksum:
             check_as_sent(row, checksum, checksum_of_condition(row, family, qualifier, expected))
+        _compared(row, [] if cell is None else [cell])
         if (cell[2] if cell is not None else b"") != (expected or b""):
             return False
         self._writer.commit_or_delete([self._not_before(cell, mutation)], ranges_deleted)
@@ -272,29 +276,54 @@ class ReadModifyWriter:
         self._check(row, ())
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the condition of row {row!r}")
-        pause = self._pacer().pause
-        chosen = None if spec.filter is None else filter_of_rows(self._state, spec.filter, pause)
-        keep_checksums_in_parts((mutation,), pause)
+        cost, pacer = paced_request(self._state.environment)
+        known = KnownAnswers(self._state.environment, cost, pacer.pause)
+        chosen = None if spec.filter is None else filter_of_rows(spec.filter, pacer.pause, known.ask)
+        keep_checksums_in_parts((mutation,), self._pacer().pause)
         row_locks = self._state.row_locks
-        row_locks.acquire(row)
-        try:
-            row_locks.wait_until_visible(row)
-            while True:
-                ranges_deleted = self._state.ranges_deleted
-                cells = read_row(self._state, row, spec, chosen, spec.max_bytes)
-                self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
-                if checksum:
-                    check_as_sent(row, checksum, checksum_of_predicate(row, spec, operator, value))
-                if not is_met(cells, operator, value):
-                    return False
-                made = self._not_before(cells[0] if cells else None, mutation)
-                try:
-                    self._writer.commit_or_delete([made], ranges_deleted)
-                except ReadIsOld:
-                    continue
-                return True
-        finally:
-            row_locks.release(row)
+        for _ in range(_TRIES):
+            row_locks.acquire(row)
+            known.hold()
+            try:
+                row_locks.wait_until_visible(row)
+                return self._change_if(row, spec, chosen, operator, value, mutation, checksum)
+            except NotAnswered:
+                known.let_go()
+            finally:
+                row_locks.release(row)
+            read_row(self._state, row, spec, chosen, spec.max_bytes, waits=True)  # so that the answers are known
+        raise Unavailable(
+            f"row {shown(row)} was changed {_TRIES} times while a worker process looked for the condition of a change: "
+            "nothing was changed; try again, or give the condition a filter that costs less"
+        )
+
+    @switches
+    def _change_if(
+        self,
+        row: bytes,
+        spec: ReadSpec,
+        chosen: Filtering | None,
+        operator: str,
+        value: bytes | None,
+        mutation: RowMutation,
+        checksum: int,
+    ) -> bool:
+        """The caller holds the row. NotAnswered: nothing happened."""
+        while True:
+            ranges_deleted = self._state.ranges_deleted
+            cells = read_row(self._state, row, spec, chosen, spec.max_bytes)
+            self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
+            if checksum:
+                check_as_sent(row, checksum, checksum_of_predicate(row, spec, operator, value))
+            _compared(row, cells)
+            if not is_met(cells, operator, value):
+                return False
+            made = self._not_before(cells[0] if cells else None, mutation)
+            try:
+                self._writer.commit_or_delete([made], ranges_deleted)
+            except ReadIsOld:
+                continue
+            return True
 
     @switches
     def _check_unchanged(self, mutation: RowMutation) -> None:
@@ -355,3 +384,10 @@ class ReadModifyWriter:
         """Whether the cell lies in the future of this row's clock."""
         clock = self._state.clock
         return cell[1] > max(clock.tick(), clock.floors(row)[0])
+
+
+def _compared(row: bytes, cells: Sequence[Cell]) -> None:
+    """A condition looked at these: quotas count them as a get of them."""
+    budget = current_budget()
+    if budget is not None:
+        budget.compare(bytes_of(row, cells) if cells else 0)

@@ -11,6 +11,7 @@ Nothing here reads the wall clock. The program's randomness (`random`) and the s
 """
 
 import logging
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -149,7 +150,16 @@ class SimulatedRuntime:
             raise error
         return result  # type: ignore[return-value]  # None only if T is, when there is no error
 
-    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+    def run_in_process(
+        self,
+        kind: str,
+        job: Job,
+        parts: Sequence[bytes],
+        seconds: float,
+        client: str = "",
+        wait_seconds: float = math.inf,
+        worked: Callable[[float], object] | None = None,
+    ) -> Sequence[bytes]:
         """As offload(): in this process, and without a limit."""
         return self.offload(kind, job, parts)
 

@@ -23,6 +23,7 @@ from hbtable.quotas.settings import (
 from hbtable.quotas.throttling import Throttling
 from hbtable.rpc.declaration import calls_of
 from hbtable.rpc.services import TabletService
+from hbtable.runtime.request_budget import RequestBudget, current_budget, work_for
 from hbtable.tabletserver.throttled_service import ThrottledTabletService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.unit.tabletserver.test_guarded_service import CALLS, TABLETS
@@ -117,6 +118,28 @@ def test_a_read_is_paid_for_by_what_it_found(rig: Rig, name: str) -> None:
     rig.call(name)
     with pytest.raises(Throttled, match="read size limit exceeded"):
         rig.call(name)
+
+
+@pytest.mark.parametrize("name", ["check_and_mutate", "mutate_if"])
+@pytest.mark.parametrize("is_of_a_port", [False, True])
+def test_a_condition_is_paid_for_by_the_cells_that_it_looked_at(rig: Rig, name: str, is_of_a_port: bool) -> None:
+    def look(declared: Any, _: Any) -> bool:
+        budget = current_budget()
+        assert budget is not None
+        budget.compare(1000)
+        return False  # not met, which costs the same
+
+    rig.service = ThrottledTabletService(TabletService(look), TABLETS, rig.throttling, lambda: ANN)
+    rig.hourly(ThrottleType.READ_SIZE, limit=900)
+
+    def call() -> None:
+        work_for(RequestBudget() if is_of_a_port else None)
+        getattr(rig.service, name)(5, *CALLS[name])
+        assert (current_budget() is not None) == is_of_a_port
+
+    rig.runtime.run(call)
+    with pytest.raises(Throttled, match="read size limit exceeded"):
+        rig.runtime.run(call)
 
 
 @pytest.mark.parametrize("tablet_id", [0, 99])

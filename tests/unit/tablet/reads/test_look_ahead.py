@@ -21,9 +21,9 @@ def counted(bench: Bench) -> list[int]:
     asked: list[int] = []
     ask = bench.runtime.run_in_process
 
-    def counting(kind, job, parts, seconds):
+    def counting(kind, job, parts, seconds, *turn):
         asked.append(len(parts) - 3)
-        return ask(kind, job, parts, seconds)
+        return ask(kind, job, parts, seconds, *turn)
 
     bench.runtime.run_in_process = counting
     return asked
@@ -69,7 +69,7 @@ def test_a_worker_that_dies_ends_the_request_with_the_reason(bench: Bench) -> No
         tablet = filled(bench)
         ask = bench.runtime.run_in_process
 
-        def dying(kind, job, parts, seconds):
+        def dying(kind, job, parts, seconds, *turn):
             raise WorkerDied("took more than 1 s")
 
         bench.runtime.run_in_process = dying

@@ -1,0 +1,154 @@
+"""Who is served by a worker process next: by a clock that goes on only when a test says so, and once with processes."""
+
+from collections.abc import Callable, Iterator
+
+import gevent
+import pytest
+
+from hbtable.errors import Overloaded
+from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
+from hbtable.runtime.interface import WorkerDied
+from hbtable.runtime.processes.worker_turns import WorkerShare, WorkerTurns
+from tests.harness import jobs
+
+LONG = 1.0
+
+
+class Workers:
+    """Two of them, and clients whose questions are asked in tasks."""
+
+    def __init__(self, places: int = 2) -> None:
+        self.now = 0.0
+        self.turns = WorkerTurns(lambda: self.now, "pattern", places)
+        self.busy: list[WorkerShare] = []
+        self.begun: list[str] = []
+        self.refused: list[str] = []
+        self.tasks: list[gevent.Greenlet] = []
+
+    def ask(self, client: str, count: int = 1, wait_seconds: float = 600.0) -> None:
+        self.tasks += [gevent.spawn(self._ask, client, wait_seconds) for _ in range(count)]
+        gevent.sleep(0)
+
+    def _ask(self, client: str, wait_seconds: float) -> None:
+        try:
+            share = self.turns.begin(client, wait_seconds)
+        except Overloaded as error:
+            self.refused.append(f"{client}: {error}")
+            return
+        self.begun.append(client)
+        self.busy.append(share)
+
+    def end(self, seconds: float) -> str:
+        """The question that was begun first is answered, after so long."""
+        share = self.busy.pop(0)
+        self.now += seconds
+        self.turns.end(share, seconds)
+        gevent.sleep(0)
+        return share.name
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    workers = Workers()
+    yield workers
+    gevent.killall(workers.tasks)
+
+
+def test_a_client_with_one_question_waits_for_no_hundred_of_another(workers: Workers) -> None:
+    workers.ask("many", 100)
+    assert workers.begun == ["many", "many"]
+    workers.ask("one")
+    workers.end(LONG)
+    assert workers.begun[2:] == ["one"]
+
+
+def test_long_questions_leave_a_worker_free_for_others(workers: Workers) -> None:
+    workers.ask("many", 100)
+    for _ in range(3):
+        workers.end(LONG)
+    assert [share.name for share in workers.busy] == ["many"]
+    for number in range(50):
+        workers.ask("one")
+        assert workers.begun[-1] == "one", number
+        workers.busy.insert(0, workers.busy.pop())
+        workers.end(0.001)
+
+
+def test_short_questions_of_one_client_have_all_workers(workers: Workers) -> None:
+    workers.ask("many", 20)
+    for _ in range(10):
+        workers.end(0.001)
+        assert len(workers.busy) == 2
+
+
+def test_clients_get_the_same_time_and_not_the_same_number(workers: Workers) -> None:
+    workers.ask("slow", 300)
+    workers.ask("quick", 300)
+    for _ in range(250):
+        workers.end(0.1 if workers.busy[0].name == "slow" else 0.02)
+    slow, quick = (workers.begun.count(client) for client in ("slow", "quick"))
+    assert 3 <= quick / slow <= 8, (slow, quick)
+
+
+def test_whoever_waits_for_too_long_is_told_and_leaves_no_trace(workers: Workers) -> None:
+    workers.ask("many", 2)
+    workers.ask("late", wait_seconds=0.0)
+    workers.tasks[-1].join()
+    assert workers.refused == [
+        "late: the worker processes that pattern questions need had no turn for this one within 0 s: there are 2, and "
+        "each client gets its share of them; try again, or ask for less at a time"
+    ]
+    workers.ask("next")
+    workers.end(LONG)
+    assert workers.begun == ["many", "many", "next"]
+
+
+def test_a_task_that_is_killed_while_it_waits_or_works_gives_its_place_on(workers: Workers) -> None:
+    workers.ask("many", 2)
+    workers.ask("killed")
+    workers.tasks[-1].kill()
+    workers.ask("next")
+    gevent.get_hub().loop.run_callback(workers.tasks[-1].throw, gevent.GreenletExit)
+    workers.turns.end(workers.busy.pop(0), LONG)  # it is killed when it has its place, and has not gone on yet
+    workers.ask("last")
+    workers.tasks[-1].join()
+    assert workers.begun == ["many", "many", "last"]
+
+
+def test_one_worker_is_shared_too() -> None:
+    workers = Workers(1)
+    workers.ask("many", 5)
+    workers.ask("one")
+    workers.end(LONG)
+    assert workers.begun == ["many", "one"]
+    workers.end(LONG)
+    assert workers.begun == ["many", "one", "many"]
+    gevent.killall(workers.tasks)
+
+
+def test_questions_of_other_clients_are_answered_beside_many_that_take_long() -> None:
+    runtime = GeventRuntime(GeventOptions(processes=2))
+    for _ in range(2):
+        runtime.run_in_process("test", jobs.echo, [], 30.0)
+    worked: list[float] = []
+
+    def spin() -> None:
+        with pytest.raises(WorkerDied):
+            runtime.run_in_process("test", jobs.spin, [], 0.1, "many", worked=worked.append)
+
+    def until(reached: Callable[[], bool]) -> None:
+        while not reached():
+            gevent.sleep(0.005)
+
+    tasks = [runtime.spawn(spin) for _ in range(12)]
+    until(lambda: len(worked) >= 3)
+    before = len(worked)
+    for _ in range(3):
+        assert runtime.run_in_process("test", jobs.echo, [b"x"], 30.0, "one") == [b"x"]
+    assert len(worked) <= before + 4, "in the order of asking all of them came first"
+    for task in tasks:
+        task.join()
+        assert task.error is None
+    assert len(worked) == 12
+    assert min(worked) >= 0.1
+    runtime.close()
