@@ -30,13 +30,18 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
     if len(jobs) <= 1 or limit <= 1:
         return [_outcome(job) for job in in_slices(runtime, jobs)]
     found: dict[int, T | HbtableError] = {}
+    lost: list[LockLost] = []  # kept here: a task that dies is told as a defect, and this is none
     waiting = enumerate(jobs)
     shared = SharedSlice(runtime)
 
     def work() -> None:
         for place, job in waiting:
             shared.pause()
-            found[place] = _outcome(job)
+            try:
+                found[place] = _outcome(job)
+            except LockLost as error:
+                lost.append(error)
+                return
 
     tasks = [runtime.spawn(copy_context().run, work, name=name) for _ in range(min(limit, len(jobs)))]
     for task in tasks:
@@ -44,6 +49,8 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
     for task in tasks:
         if task.error is not None:
             raise task.error
+    if lost:
+        raise lost[0]
     return [found[place] for place in range(len(jobs))]
 
 

@@ -96,7 +96,7 @@ class Operator(threading.Thread):
         ]
         if len(families) == len(table.families):
             families.append(AdminFamily(b"spare"))  # and the next change takes it away
-        connection.admin("adminAlterTable", table._replace(families=families))
+        connection.admin("adminAlterTable", table._replace(version=table.version + 1, families=families))
 
     def _drain(self, connection: ShellConnection) -> None:
         for name in connection.admin("adminDecommissioned"):

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hbtable.errors import HbtableError, Unavailable
+from hbtable.errors import HbtableError, LockLost, Unavailable
+from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.parallel import run_all
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.stretches import counted_stretches
@@ -45,3 +46,26 @@ def test_outcomes_are_in_the_order_of_the_jobs() -> None:
     outcomes: list[int | HbtableError] = runtime.run(lambda: run_all(runtime, 4, [job(n) for n in range(10)], "work"))
     assert [one for one in outcomes if not isinstance(one, HbtableError)] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     assert isinstance(outcomes[3], Unavailable)
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_a_lock_that_is_lost_is_the_callers_to_know_and_no_task_dies_of_it(
+    limit: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each server that lost its session logged a traceback that asked to be reported, because it was asking others."""
+    runtime = GeventRuntime()
+    done: list[int] = []
+
+    def job(number: int) -> Callable[[], None]:
+        def work() -> None:
+            runtime.sleep(0)
+            if number == 1:
+                raise LockLost("the session is over")
+            done.append(number)
+
+        return work
+
+    with pytest.raises(LockLost, match="the session is over"):
+        run_all(runtime, limit, [job(number) for number in range(8)], "work")
+    assert caplog.messages == []
+    assert done == ([0] if limit == 1 else [0, 2, 3, 4, 5, 6, 7])
