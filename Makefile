@@ -64,7 +64,7 @@ WAITING = -n $(shell expr $(PROCESSORS) + 2) --dist worksteal
 
 .PHONY: test-quick
 test-quick: $(VENV)/.test
-	$(BIN)/pytest $(PARALLEL) -m "not integration and not slow and not verify" $(ARGS)
+	$(BIN)/pytest $(PARALLEL) --ignore=tests/integration -m "not integration and not slow and not verify" $(ARGS)
 
 .PHONY: test
 test: $(VENV)/.test

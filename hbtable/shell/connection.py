@@ -12,6 +12,7 @@ from typing import Any, Final
 from hbtable.errors import NotSupported, Unavailable, class_names
 from hbtable.fs.folder_socket import connect_to
 from hbtable.hbase.admin import structs as admin_structs
+from hbtable.hbase.codec.interface_files import load_interface
 from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import FramedSocket, authenticated
 from hbtable.shell.encryption import encrypted
@@ -129,7 +130,6 @@ class ShellConnection:
         )
 
     def _open(self) -> None:
-        import thriftpy2
         from thriftpy2.protocol.cybin import TCyBinaryProtocol
         from thriftpy2.thrift import TClient
         from thriftpy2.transport import TCyBufferedTransport, TSocket
@@ -142,8 +142,8 @@ class ShellConnection:
         transport = TSocket()
         transport.set_handle(inside)  # type: ignore[arg-type]  # it has all that TSocket calls
         protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))
-        hbase: Any = thriftpy2.load(os.path.join(_IDL, "hbase.thrift"), module_name="hbtable_shell_hbase_thrift")
-        admin: Any = thriftpy2.load(os.path.join(_IDL, "admin.thrift"), module_name="hbtable_shell_admin_thrift")
+        hbase: Any = load_interface(os.path.join(_IDL, "hbase.thrift"), "hbtable_shell_hbase_thrift")
+        admin: Any = load_interface(os.path.join(_IDL, "admin.thrift"), "hbtable_shell_admin_thrift")
         self._socket = made
         self._admin_structs, self._hbase_structs = admin, hbase
         self._exceptions = (
@@ -199,9 +199,7 @@ class ShellConnection:
 
 
 def _thrift2() -> Any:
-    import thriftpy2
-
-    return thriftpy2.load(os.path.join(_IDL, "hbase2.thrift"), module_name="hbtable_shell_hbase2_thrift")
+    return load_interface(os.path.join(_IDL, "hbase2.thrift"), "hbtable_shell_hbase2_thrift")
 
 
 def _received(value: Any) -> Any:

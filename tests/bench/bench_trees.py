@@ -28,20 +28,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import happybase
-import thriftpy2
 from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TMemoryBuffer
 from thriftpy2.transport.buffered import TCyBufferedTransport
 
-IDL = thriftpy2.load(
-    str(Path(__file__).resolve().parent.parent.parent / "thrift" / "hbase.thrift"),
-    module_name="hbase_bench_trees_thrift",
-)
-IDL2 = thriftpy2.load(
-    str(Path(__file__).resolve().parent.parent.parent / "thrift" / "hbase2.thrift"),
-    module_name="hbase2_bench_trees_thrift",
-)
+from tests.harness.interfaces import interface
+
+IDL = interface("hbase")
+IDL2 = interface("hbase2")
 ROWS = 20_000
 PAGE = 1000
 COLUMNS = 10

@@ -3,11 +3,8 @@ and speak through Thrift's own client library."""
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import thriftpy2
 from thriftpy2.protocol.binary import TBinaryProtocol
 from thriftpy2.thrift import TClient
 
@@ -28,17 +25,15 @@ from hbtable.runtime.network.tls import TlsOptions
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from hbtable.thrift.message_input import Stream
+from tests.harness import interfaces
 
-INTERFACES = Path(__file__).parents[2] / "thrift"
 SERVICES = {"thrift1": ("hbase", "Hbase"), "thrift2": ("hbase2", "THBaseService"), "admin": ("admin", "HbtableAdmin")}
 SUPERUSERS = frozenset(("admin", "root", "@supers"))
 
 
-@cache
 def interface(service: str) -> Any:
     """The structs and the service of an interface file."""
-    name = SERVICES[service][0]
-    return thriftpy2.load(str(INTERFACES / f"{name}.thrift"), module_name=f"guarded_{name}_thrift")
+    return interfaces.interface(SERVICES[service][0])
 
 
 class _Listener:

@@ -5,12 +5,10 @@ Made from the interface files, so that a method, a struct or a field that is add
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import thriftpy2
-
-from tests.harness.guarded_gateway import INTERFACES, SERVICES
+from tests.harness.guarded_gateway import SERVICES
+from tests.harness.interfaces import interface
 from tests.harness.wire_trees import BOOL, I32, I64, LIST, MAP, SET, STRING, STRUCT, Node
 
 TABLE = b"t"
@@ -58,10 +56,8 @@ _WITH_ATTRIBUTES = ("mutateRow", "getMultiple", "adminAlterTable", "modifyTable"
 """Others have them as well, read in the same way."""
 
 
-@cache
 def _interface(service: str) -> Any:
-    name = SERVICES[service][0]
-    return thriftpy2.load(str(INTERFACES / f"{name}.thrift"), module_name=f"wide_{name}_thrift")
+    return interface(SERVICES[service][0])
 
 
 _DROPPING = {

@@ -21,18 +21,17 @@ from typing import Any
 from unittest import mock
 
 import happybase
-import thriftpy2
 from Hbase_thrift import BatchMutation, Mutation, TIncrement, TScan
 from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TBufferedTransport, TSocket
 
 from hbtable.hbase.admin.structs import AdminColumn, AdminFamily, AdminRead, AdminTable
-from hbtable.hbase.codec.interface import THRIFT2_PATH
 from hbtable.shell.connection import ShellConnection
 from tests.harness.attackers import OTHER_ADDRESS, say_ready, stopped
+from tests.harness.interfaces import interface
 
-TWO: Any = thriftpy2.load(THRIFT2_PATH, module_name="wide_hbase2_thrift")
+TWO: Any = interface("hbase2")
 Setup = Callable[[happybase.Connection, float], None]
 Call = Callable[[happybase.Connection, float], None]
 TABLE = "wide"

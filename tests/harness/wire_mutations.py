@@ -4,15 +4,13 @@ import itertools
 import random
 from typing import Any, NamedTuple
 
-import thriftpy2
-
-from hbtable.hbase.codec.interface import IDL_PATH, THRIFT2_PATH
 from tests.harness import wire_trees
+from tests.harness.interfaces import interface
 from tests.harness.wire_trees import BOOL, I32, I64, KINDS, LIST, MAP, SET, STRING, STRUCT, Node
 
 _SERVICES: tuple[Any, Any] = (
-    thriftpy2.load(IDL_PATH, module_name="fuzzed_hbase_thrift").Hbase,
-    thriftpy2.load(THRIFT2_PATH, module_name="fuzzed_hbase2_thrift").THBaseService,
+    interface("hbase").Hbase,
+    interface("hbase2").THBaseService,
 )
 _TABLE_NAMES = ("tableName", "table", "tableNameOrRegionName", "qualifier")
 """Of arguments and fields. `qualifier` is that of Thrift2's TTableName as well: then it is a table."""

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import thriftpy2
 from thriftpy2.protocol import TBinaryProtocolFactory, TCompactProtocolFactory
 from thriftpy2.protocol.binary import TBinaryProtocol
 from thriftpy2.rpc import make_client
@@ -13,13 +12,13 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TBufferedTransportFactory, TFramedTransportFactory, TSocket
 from thriftpy2.transport.buffered import TBufferedTransport
 
-from tests.harness.commands import ROOT
+from tests.harness.interfaces import interface
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
 
-ONE = thriftpy2.load(f"{ROOT}/thrift/hbase.thrift", module_name="both_hbase_thrift")
-TWO = thriftpy2.load(f"{ROOT}/thrift/hbase2.thrift", module_name="both_hbase2_thrift")
+ONE = interface("hbase")
+TWO = interface("hbase2")
 WIRES = {
     "binary": {"proto_factory": TBinaryProtocolFactory(), "trans_factory": TBufferedTransportFactory()},
     "framed": {"proto_factory": TBinaryProtocolFactory(), "trans_factory": TFramedTransportFactory()},

@@ -9,19 +9,18 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-import thriftpy2
 from hypothesis import given, seed
 from hypothesis import settings as hypothesis_settings
 from thriftpy2.rpc import make_client
 
 import hbtable
-from tests.harness.commands import ROOT
 from tests.harness.fresh_seed import examples, fresh_seed
+from tests.harness.interfaces import interface
 from tests.integration.test_library_programs import SETTINGS
 
 pytestmark = pytest.mark.integration
 
-TWO = thriftpy2.load(f"{ROOT}/thrift/hbase2.thrift", module_name="programs_hbase2_thrift")
+TWO = interface("hbase2")
 _numbers = itertools.count()
 
 ROWS = st.sampled_from([b"a", b"b", b"b\x00", b"c\xff"])

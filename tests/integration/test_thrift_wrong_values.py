@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import thriftpy2
 from thriftpy2.rpc import make_client
 from thriftpy2.thrift import TApplicationException, TType
 
-from tests.harness.commands import ROOT
+from tests.harness.interfaces import interface
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
 
-HBASE = thriftpy2.load(f"{ROOT}/thrift/hbase.thrift", module_name="doors_hbase_thrift")
-ADMIN = thriftpy2.load(f"{ROOT}/thrift/admin.thrift", module_name="doors_admin_thrift")
-THRIFT2 = thriftpy2.load(f"{ROOT}/thrift/hbase2.thrift", module_name="doors_hbase2_thrift")
+HBASE = interface("hbase")
+ADMIN = interface("admin")
+THRIFT2 = interface("hbase2")
 NEIGHBOURS = {b"a%03d" % number: {b"f:m": b"%d" % number} for number in range(40)}
 
 NEWER = THRIFT2.THBaseService

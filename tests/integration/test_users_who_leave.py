@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import thriftpy2
 from thrift_sasl import TSaslClientTransport as ApacheSaslTransport
 from thriftpy2.http import THttpHeaderFactory
 from thriftpy2.http import make_client as make_http_client
@@ -26,6 +25,7 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.passwords import new_token
 from hbtable.access.store import AccountFile
 from tests.harness.cheap_passwords import cheap
+from tests.harness.interfaces import interface
 from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -33,8 +33,8 @@ from tests.integration.test_users import PureSasl
 
 pytestmark = pytest.mark.integration
 IDL = Path(hbtable.__file__).parent / "idl"
-THRIFT1 = thriftpy2.load(str(IDL / "hbase.thrift"), module_name="leaving1_thrift")
-THRIFT2 = thriftpy2.load(str(IDL / "hbase2.thrift"), module_name="leaving2_thrift")
+THRIFT1 = interface("hbase")
+THRIFT2 = interface("hbase2")
 PASSWORD = "correct horse"
 TABLE = b"t"
 

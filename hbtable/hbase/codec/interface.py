@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final, NamedTuple, final
 
-import thriftpy2
-
 from hbtable.hbase.admin import structs as admin_structs
 from hbtable.hbase.codec import thrift2_structs, thrift_structs
 from hbtable.hbase.codec.either import EitherCall
 from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
 from hbtable.hbase.codec.fast_puts import fast_puts
+from hbtable.hbase.codec.interface_files import load_interface
 from hbtable.hbase.codec.missing import checked
 from hbtable.hbase.codec.usual_calls import UsualCalls
 from hbtable.metrics.registry import Counter, Histogram
@@ -128,9 +127,9 @@ class ThriftInterface:
 
     def __init__(self, path: str = IDL_PATH) -> None:
         # thriftpy2 keeps loaded modules by name for ever; a name of our own cannot meet happybase's Hbase_thrift.
-        self.thrift: ModuleType = thriftpy2.load(path, module_name=_MODULE)
-        self.admin_thrift: ModuleType = thriftpy2.load(ADMIN_PATH, module_name=_ADMIN_MODULE)
-        self.thrift2: ModuleType = thriftpy2.load(THRIFT2_PATH, module_name=_THRIFT2_MODULE)
+        self.thrift: ModuleType = load_interface(path, _MODULE)
+        self.admin_thrift: ModuleType = load_interface(ADMIN_PATH, _ADMIN_MODULE)
+        self.thrift2: ModuleType = load_interface(THRIFT2_PATH, _THRIFT2_MODULE)
         self.methods: dict[bytes, ThriftMethod] = {}
         """Of HBase's service."""
         self.admin_methods: dict[bytes, ThriftMethod] = {}

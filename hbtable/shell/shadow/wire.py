@@ -3,6 +3,7 @@
 import os
 from typing import Any, Final, NamedTuple, Protocol
 
+from hbtable.hbase.codec.interface_files import load_interface
 from hbtable.hbase.codec.sniffing import DetectedProtocol
 from hbtable.hbase.codec.sniffing import Protocol as Spoken
 
@@ -136,9 +137,7 @@ class ThriftWire:
 
 def interface() -> Any:
     """The interface's module: its service and structs."""
-    import thriftpy2
-
-    return thriftpy2.load(_IDL, module_name="hbtable_shadow_hbase_thrift")
+    return load_interface(_IDL, "hbtable_shadow_hbase_thrift")
 
 
 def refusal(kind: int, message: str) -> Answer:

@@ -7,17 +7,16 @@ from itertools import pairwise
 from typing import Any, Final
 
 import pytest
-import thriftpy2
 from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from hbtable.hbase.codec.interface import IDL_PATH
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.thrift.binary_reader import skip_arguments
 from hbtable.thrift.message_input import MessageInput
 from hbtable.thrift.wire import EndOfStream
+from tests.harness.interfaces import interface
 
-IDL: Final = thriftpy2.load(IDL_PATH, module_name="hbase_skipped_arguments_thrift")
+IDL: Final = interface("hbase")
 PUT: Final = IDL.Mutation(column=b"f:q", value=b"v" * 1000)
 DELETE: Final = IDL.Mutation(isDelete=True, column=b"f:q")
 USUAL: Final = {

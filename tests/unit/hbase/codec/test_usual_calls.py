@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-import thriftpy2
 from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from hbtable.hbase.codec.interface import IDL_PATH, ThriftInterface, ThriftMethod
+from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.usual_calls import UsualCalls
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.thrift.binary_reader import read_arguments
 from hbtable.thrift.message_input import MessageInput
 from hbtable.thrift.wire import WireError
+from tests.harness.interfaces import interface
 
-IDL: Final = thriftpy2.load(IDL_PATH, module_name="hbase_usual_calls_thrift")
+IDL: Final = interface("hbase")
 BOTH: Final = ThriftInterface()
 BOTH.offer_thrift2()
 HOT: Final = ("getRow", "getRowWithColumns", "get", "getVer", "mutateRow", "mutateRows", "deleteAll", "atomicIncrement")

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import thriftpy2
 
-from hbtable.hbase.codec.interface import IDL_PATH, THRIFT2_PATH
 from tests.campaigns.fuzz import MemoryStream
 from tests.harness.canned_gateway import CannedGateway
+from tests.harness.interfaces import interface
 from tests.harness.wire_answers import EXCEPTION, answers
 from tests.harness.wire_mutations import Form, encode
 from tests.harness.wire_trees import BOOL, LIST, MAP, STRING, STRUCT, Node
 
-SERVICE: Any = thriftpy2.load(THRIFT2_PATH, module_name="missing_hbase2_thrift").THBaseService
-OF_BOTH = frozenset(thriftpy2.load(IDL_PATH, module_name="missing_hbase_thrift").Hbase.thrift_services)
+SERVICE: Any = interface("hbase2").THBaseService
+OF_BOTH = frozenset(interface("hbase").Hbase.thrift_services)
 
 
 def parts(spec: tuple[Any, ...]) -> tuple[int, Any]:
