@@ -7,6 +7,7 @@ from typing import Any
 
 import hbtable
 from tests.harness.server import ServerProcess
+from tests.harness.warm_commands import run_warm
 
 FAMILIES: Any = {
     "f": {"max_versions": 3, "compression": "GZ"},
@@ -46,4 +47,4 @@ def words(
 
 
 def copied(*given: Any, **named: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words(*given, **named), capture_output=True, text=True, timeout=120, check=False)
+    return run_warm(*words(*given, **named)[3:])

@@ -13,8 +13,9 @@ import pytest
 import hbtable
 from hbtable.fs.local import LocalFileSystem
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.commands import ROOT, environment, run
+from tests.harness.commands import ROOT, environment
 from tests.harness.sorted_log import sort_log
+from tests.harness.warm_commands import run_warm as run
 
 pytestmark = pytest.mark.integration
 

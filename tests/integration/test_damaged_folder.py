@@ -10,10 +10,10 @@ import happybase
 import pytest
 
 from hbtable.commitlog.segments.high_water import decode_high_water
-from tests.harness.commands import run
 from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import eventually, freeze
+from tests.harness.warm_commands import run_warm as run
 
 pytestmark = pytest.mark.integration
 

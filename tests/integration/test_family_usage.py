@@ -15,8 +15,8 @@ import hbtable
 from hbtable.model.usage import FIGURES, FamilyUsage, from_texts, summed
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.reader import SSTableReader
-from tests.harness.commands import run
 from tests.harness.server import ServerProcess
+from tests.harness.warm_commands import run_warm as run
 
 pytestmark = pytest.mark.integration
 

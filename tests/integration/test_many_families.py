@@ -7,8 +7,8 @@ import pytest
 
 import hbtable
 from hbtable.model.schema_limits import MANY_FAMILIES, MAX_FAMILIES
-from tests.harness.commands import run
 from tests.harness.server import ServerProcess
+from tests.harness.warm_commands import run_warm as run
 
 pytestmark = pytest.mark.integration
 

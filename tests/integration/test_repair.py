@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hbtable
-from tests.harness.commands import run
+from tests.harness.warm_commands import run_warm as run
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ import pytest
 
 import hbtable
 from hbtable.errors import TabletWithheld
-from tests.harness.commands import run
+from tests.harness.warm_commands import run_warm as run
 from tests.integration.test_repair import everything, flip
 
 pytestmark = pytest.mark.integration
