@@ -22,7 +22,7 @@ def quick_first(values: Iterable[object], quick: int, short: int | None = None) 
 
 def taking_turns(values: Iterable[object]) -> list[object]:
     """Of these `make verify` takes an eighth, by its seed, and `make turns` all."""
-    return [pytest.param(value, marks=_marks(value)) for value in values]
+    return [pytest.param(value, marks=turn_marks(value)) for value in values]
 
 
 def generated(usual: int) -> int:
@@ -31,6 +31,7 @@ def generated(usual: int) -> int:
     return usual if fresh_examples() else usual // 4
 
 
-def _marks(value: object) -> list[pytest.MarkDecorator]:
+def turn_marks(value: object) -> list[pytest.MarkDecorator]:
+    """Of one value that takes turns with others: for parameters that are made one by one."""
     is_its_turn = (crc32(repr(value).encode()) + fresh_seed()) % TURNS == 0
     return [pytest.mark.slow, pytest.mark.turns, *([pytest.mark.verify] if is_its_turn else [])]

@@ -87,7 +87,7 @@ BETWEEN: Final[dict[str, Body]] = {
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("families", [ALONE, TOGETHER], ids=["alone", "together"])
 @pytest.mark.parametrize("before", BETWEEN)
-@pytest.mark.parametrize("after", quick_first(BETWEEN, 3))
+@pytest.mark.parametrize("after", quick_first(BETWEEN, 2, 4))
 def test_cells_of_the_old_family_are_gone_for_good(machine, before, after, families, times):
     rest = {b"g": families[b"g"]}
 

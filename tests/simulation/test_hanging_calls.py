@@ -14,6 +14,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.hanging_calls import CALLS, hang
 from tests.harness.many_servers import Cluster
+from tests.harness.tiers import turn_marks
 
 SPLITS = [b"row000%03d" % number for number in range(25, 300, 25)]
 SOON_SECONDS = 15.0
@@ -275,14 +276,15 @@ def seconds_to_cure(machine, seed, names, phase):
 
 
 def cells():
-    """Every call beside everything that the master may be at; quickly only those that meet."""
+    """Every call beside everything that the master may be at; those that do not meet take turns."""
     for name, met in MET.items():
         for phase in PHASES if name in ALONE else met:
             quick = phase in met and name != "served_changes"
-            yield pytest.param([name], phase, id=f"{name}-{phase.__name__}", marks=() if quick else pytest.mark.slow)
+            marks = () if quick else pytest.mark.slow if phase in met else turn_marks(f"{name}-{phase.__name__}")
+            yield pytest.param([name], phase, id=f"{name}-{phase.__name__}", marks=marks)
     for phase in PHASES:
         names = [name for name, met in MET.items() if phase not in met and name not in ALONE]
-        yield pytest.param(names, phase, id=f"others-{phase.__name__}", marks=pytest.mark.slow)
+        yield pytest.param(names, phase, id=f"others-{phase.__name__}", marks=turn_marks(phase.__name__))
 
 
 @pytest.mark.parametrize(("names", "phase"), list(cells()))

@@ -189,7 +189,7 @@ def die_at(cluster, machine, monkeypatch, kind, number, made):
 
 @pytest.mark.parametrize("kind", ["master", "server"])
 @pytest.mark.parametrize("made", [False, True])
-@pytest.mark.parametrize("number", quick_first(range(12), 2, 6))
+@pytest.mark.parametrize("number", quick_first(range(12), 2, 4))
 def test_whatever_dies_at_any_change_of_a_merge_metadata_is_served_again(
     cluster_of, machine, monkeypatch, kind, made, number
 ):
@@ -276,9 +276,9 @@ def merges_under_faults(seeds):
     return done
 
 
-@pytest.mark.slow
-def test_merges_of_metadata_through_lost_and_repeated_messages_and_deposed_masters(quiet):
-    assert merges_under_faults(range(31000, 31012)) >= 4
+@pytest.mark.parametrize("seeds", quick_first([range(31000, 31005), range(31005, 31012)], 0, 1))
+def test_merges_of_metadata_through_lost_and_repeated_messages_and_deposed_masters(quiet, seeds):
+    assert merges_under_faults(seeds) >= len(seeds) // 3
 
 
 @pytest.mark.verify

@@ -77,7 +77,7 @@ CHANGES: Final[dict[str, Change]] = {
     "a family more": with_one_more,
     "a family less": without(b"g"),
 }
-ENDS: Final = ("nothing", "flush", "major", "orderly stop", "power loss")
+ENDS: Final = ("flush", "nothing", "power loss", "major", "orderly stop")
 
 
 class Writers:
@@ -112,7 +112,7 @@ def cells_of(cluster: EmbeddedCluster, rows: set[bytes]) -> dict[bytes, dict[byt
     return {row: {column: value for column, _, value in cells} for row, cells in found}
 
 
-@pytest.mark.parametrize("end", quick_first(ENDS, 2))
+@pytest.mark.parametrize("end", quick_first(ENDS, 1, 3))
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_change_of_the_schema_loses_nothing_acknowledged(machine, what, end):
     kept: list[Writers] = []

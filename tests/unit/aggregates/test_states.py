@@ -7,13 +7,14 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hbtable.aggregates.distinct import FEW, Distinct
 from hbtable.aggregates.states import state_of
 from hbtable.aggregates.values import NoNumber, numbers
 from hbtable.model.aggregation import Aggregate
+from tests.harness.tiers import generated
 
 FLOATS = st.floats(width=64)
 PARTS = st.lists(st.lists(FLOATS, max_size=5), max_size=4)
@@ -118,6 +119,7 @@ def test_distinct_values_are_estimated(count: int) -> None:
         assert abs(distinct.result() - count) < 0.05 * count
 
 
+@settings(max_examples=generated(100), deadline=None)
 @given(st.lists(st.integers(0, 2000), max_size=6), st.randoms(use_true_random=False))
 def test_a_sketch_is_the_same_in_any_order(sizes: list[int], random: Any) -> None:
     values = [b"%d" % random.randrange(3000) for size in sizes for _ in range(size)]

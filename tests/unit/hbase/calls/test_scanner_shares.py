@@ -7,9 +7,10 @@ import pytest
 from hbtable.hbase.calls.scanner_shares import ScannerShares
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.stretches import counted_stretches
+from tests.harness.tiers import quick_first
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", quick_first([0, 1, 3, 8, 19, *sorted(set(range(20)) - {0, 1, 3, 8, 19})], 5, 5))
 def test_it_is_of_whoever_has_most_bytes_and_unused_for_longest(seed: int) -> None:
     chance = random.Random(seed)
     shares = ScannerShares()

@@ -32,7 +32,7 @@ def test_the_head_of_a_queue_stays_cheap(bench: Bench) -> None:
     def main() -> None:
         tablet = bench.open()
         worst = done = 0
-        for number in range(4000):
+        for number in range(2000):
             tablet.mutate([put(b"%08d" % number, b"f:item", b"")])
             before = tablet.cells_examined
             assert [row for row, _ in tablet.scan(ScanRequest(max_rows=1)).rows] == [b"%08d" % number]

@@ -32,9 +32,9 @@ def desert(bench: Bench, flushed: bool) -> Tablet:
     """Deleted rows with a live one before them, in their middle, and behind."""
     bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", block_bytes=4096)})
     tablet = bench.open()
-    for number in range(DEAD):
-        tablet.mutate([put(b"r%05d" % number, b"f:q", b"")])
-        tablet.mutate([delete(b"r%05d" % number, b"f")])
+    rows = [b"r%05d" % number for number in range(DEAD)]
+    tablet.mutate([put(row, b"f:q", b"") for row in rows])
+    tablet.mutate([delete(row, b"f") for row in rows])
     if flushed:
         tablet.flush()
     tablet.mutate([put(row, b"f:q", b"live") for row in (b"a", b"r01500+", b"z")])
