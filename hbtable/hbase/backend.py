@@ -84,13 +84,6 @@ class TableBackend:
             guarded.check_existence(asked)
 
     @switches
-    def check_condition(self, name: bytes, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
-        """Before a condition is looked at whose answer may end the call."""
-        guarded = self._guarded(name)
-        if guarded is not None:
-            guarded.check_condition(family, qualifier, mutation)
-
-    @switches
     def check_mutations(self, name: bytes, mutations: Sequence[RowMutation]) -> None:
         """Before the first part of many rows is written."""
         guarded = self._guarded(name)

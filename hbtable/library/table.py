@@ -265,26 +265,14 @@ class Table(Rows):
     def _mutate_if(
         self, column: Key, operator: Comparison, value: Key | None, mutation: RowMutation, timed: ReadSpec | None
     ) -> bool:
-        holds = comparison(operator)
         family, qualifier = full(column)
         given = None if value is None else bytes_of("the value", value)
         if given is None and operator not in ("=", "!="):
             raise WrongType(f"None has no order: compare it with '=' or '!=', not {operator!r}")
-        if timed is not None:
-            spec = timed.of_columns({family: frozenset((qualifier,))})
-            return self.table.mutate_if(mutation.row, spec, operator, given, mutation)
-        if operator == "=":
+        if operator == "=" and timed is None:
             return self.table.check_and_mutate(mutation.row, family, qualifier, given, mutation)
-        spec = ReadSpec({family: frozenset((qualifier,))})
-        while True:  # until nobody changed the value between the look at it and the change
-            found = self.table.read_rows([mutation.row], spec)
-            if not found:
-                return False
-            stored = found[0][1][0][2]
-            if given is not None and not holds(stored, given):
-                return False
-            if self.table.check_and_mutate(mutation.row, family, qualifier, stored, mutation):
-                return True
+        spec = (timed or ReadSpec()).of_columns({family: frozenset((qualifier,))})
+        return self.table.mutate_if(mutation.row, spec, operator, given, mutation)
 
     @switches
     def mutate_if(

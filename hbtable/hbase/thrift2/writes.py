@@ -28,6 +28,7 @@ from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, check_visibility
 from hbtable.hbase.thrift2.put_columns import puts_in_columns
 from hbtable.hbase.unknown_puts import apply
 from hbtable.model.cell import Cell
+from hbtable.model.condition import ANY_CELL
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
 from hbtable.runtime.slices import let_go, sorted_with_pauses, with_pauses
@@ -37,14 +38,8 @@ T = TypeVar("T")
 
 _EQUAL: Final = 2
 _NOT_EQUAL: Final = 3
-_COMPARE: Final[dict[int, Callable[[bytes, bytes], bool]]] = {
-    0: lambda given, stored: given < stored,
-    1: lambda given, stored: given <= stored,
-    _EQUAL: lambda given, stored: given == stored,
-    _NOT_EQUAL: lambda given, stored: given != stored,
-    4: lambda given, stored: given >= stored,
-    5: lambda given, stored: given > stored,
-}
+_OF_STORED: Final = {0: ">", 1: ">=", _EQUAL: "=", _NOT_EQUAL: "!=", 4: "<=", 5: "<"}
+"""TCompareOperator has the given value on the left, model.condition the stored one."""
 _NO_OP: Final = 6
 _ROWS_BETWEEN_PAUSES: Final = 512
 _COUNTERS_BETWEEN_PAUSES: Final = 16
@@ -262,14 +257,14 @@ class Thrift2WriteCalls:
     @switches
     def _if_compared(self, checked: _Checked, operator: int, value: bytes | None, mutation: RowMutation) -> bool:
         if operator == _NO_OP:
-            return self._if_stored(checked, lambda _: True, mutation)
-        if operator not in _COMPARE:
+            return self._if_met(checked, ANY_CELL, None, mutation)
+        if operator not in _OF_STORED:
             raise MissingField(f"there is no compare operator {operator} (TCompareOperator)")
+        if operator == _NOT_EQUAL and value == b"":
+            return self._if_met(checked, ">", b"", mutation)
         if operator == _EQUAL or not value:
-            if operator == _NOT_EQUAL and value is not None:
-                return self._if_stored(checked, bool, mutation)
             return self._if_equal(checked, value or None, mutation)
-        return self._if_stored(checked, partial(_COMPARE[operator], value), mutation)
+        return self._if_met(checked, _OF_STORED[operator], value, mutation)
 
     @switches
     def _if_equal(self, checked: _Checked, value: bytes | None, mutation: RowMutation) -> bool:
@@ -278,23 +273,12 @@ class Thrift2WriteCalls:
         return self._tables.named(table).check_and_mutate(row, family, qualifier, value, mutation)
 
     @switches
-    def _if_stored(self, checked: _Checked, holds: Callable[[bytes], bool], mutation: RowMutation) -> bool:
-        """Makes the change if the condition holds for the stored value, and that is still stored; if it is not any
-        more, all is looked at again. Returns whether the change was made. A missing column never matches."""
+    def _if_met(self, checked: _Checked, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        """A missing column never meets it."""
         table, row, family, qualifier = checked
         _check_rows(row, mutation)
-        self._tables.check_condition(table, family, qualifier, mutation)
-        named = self._tables.named(table)
         spec = ReadSpec({family: frozenset((qualifier,))}, max_bytes=self._answer_bytes)
-        while True:
-            found = named.read_rows((row,), spec)
-            if not found:
-                return False
-            stored = found[0][1][0][2]
-            if not holds(stored):
-                return False
-            if named.check_and_mutate(row, family, qualifier, stored, mutation):
-                return True
+        return self._tables.named(table).mutate_if(row, spec, operator, value, mutation)
 
     # ---------------------------------------------------------------- counters and appends
 

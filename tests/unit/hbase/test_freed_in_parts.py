@@ -44,7 +44,9 @@ class _Table:
         self.mutate((mutation,))
         return True
 
-    def check_condition(self, *_: object) -> None: ...
+    def mutate_if(self, row: bytes, spec: object, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        self.mutate((mutation,))
+        return True
 
     def check_existence(self, table: bytes, columns: object) -> None: ...
 

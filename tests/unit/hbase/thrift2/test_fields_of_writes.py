@@ -21,6 +21,7 @@ from hbtable.hbase.errors import JavaError
 from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import ReadSpec
 
 
 class Recording:
@@ -43,6 +44,9 @@ class Recording:
     def check_and_mutate(self, *asked: Any) -> bool:
         self.asked.append((*asked[:-1], _parts(asked[-1])))
         return True
+
+    def mutate_if(self, *asked: Any) -> bool:
+        return self.check_and_mutate(*asked)
 
     def append(self, *asked: Any) -> list[Any]:
         self.asked.append(asked)
@@ -137,3 +141,17 @@ def test_no_put_lives_as_long_as_another_one_of_its_call(first: Any) -> None:
         assert found[0] == [(b"r", [operation, operation], False, 60_000)]
     else:
         assert "have different times to live" in found
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "asked"),
+    [(0, b"v", ">"), (1, b"v", ">="), (3, b"v", "!="), (4, b"v", "<="), (5, b"v", "<"), (3, b"", ">"), (6, b"v", "")],
+)
+def test_a_condition_is_looked_at_and_the_change_made_in_one_step(operator: int, value: bytes, asked: str) -> None:
+    """In two, an empty value that is deleted between them would be taken for one that is there."""
+    table = Recording()
+    changes = TRowMutations(b"r", [TMutation(TPut(b"r", [TColumnValue(b"f", b"q", b"1")]))])
+    calls = Thrift2WriteCalls(table, lambda name: [b"f"], 1 << 20, 1 << 20, lambda: None)  # type: ignore[arg-type]
+    assert calls.checkAndMutate(b"t", b"r", b"f", b"q", operator, value, changes)
+    spec = ReadSpec({b"f": frozenset((b"q",))}, max_bytes=1 << 20)
+    assert [call[:4] for call in table.asked] == [(b"r", spec, asked, value if asked else None)]
