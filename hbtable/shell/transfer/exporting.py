@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
-from hbtable.hbase.admin.structs import AdminArrowPage, AdminPage, AdminPosition, AdminRow
+from hbtable.hbase.admin.structs import AdminArrowPage, AdminPage, AdminRow
 from hbtable.shell.answers.csv_line import csv_line
 from hbtable.shell.copying.columns import Wanted
 from hbtable.shell.errors import ArgumentError
@@ -101,7 +101,7 @@ class _Export:
                 empty = 0 if keeps_all else sum(not cell.value for row in page.rows for cell in row.cells or ())
                 with self._saving:  # another part's worker saves all parts: this one is before the page, or behind it
                     part.digest.update(text)
-                    part.rows += _begun(page, part.position)
+                    part.count([row.row for row in page.rows])
                     part.empty += empty
                     part.bytes, part.position = file.tell(), page.position
                 self._save()
@@ -118,12 +118,10 @@ class _Export:
                     writer.write_batch(batch)
                     part.rows += batch.num_rows
         else:
-            position = None
             with closing(self._pages(server, part)) as pages, GroupsWriter(path) as writer:
                 for page in pages:
                     writer.write_cells(page.rows)
-                    part.rows += _begun(page, position)
-                    position = page.position
+                    part.count([row.row for row in page.rows])
         with self._saving:
             part.take(path)
 
@@ -270,9 +268,3 @@ def text_of(options: ExportOptions, rows: Sequence[AdminRow]) -> bytes:
 def _lines(options: ExportOptions, rows: Sequence[Sequence[str]]) -> bytes:
     delimiter = "," if options.format == "csv" else "\t"
     return "".join([csv_line(row, delimiter) for row in rows]).encode("utf-8", "surrogateescape")
-
-
-def _begun(page: AdminPage, position: AdminPosition | None) -> int:
-    """The rows whose first piece is in the page, which begins at `position`."""
-    before = {position.row} if position else set()
-    return len({row.row for row in page.rows} - before)

@@ -20,6 +20,7 @@ from hbtable.hbase.admin.structs import AdminPosition
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.origin import ANEW
 
+_Row = bytes  # which is a field below
 _Saved = dict[str, object]
 _PIECE: Final = 1 << 20
 
@@ -40,11 +41,20 @@ class ExportPart:
     """Of those bytes."""
     empty: int = 0
     """Cells that CSV and TSV do not keep."""
+    last: _Row = b""
+    """The row that ends the file: the next page may begin with more of it."""
 
     def begin(self) -> None:
         """Again."""
         self.rows, self.bytes, self.position, self.done, self.digest = 0, 0, None, False, hashlib.sha256()
-        self.empty = 0
+        self.empty, self.last = 0, b""
+
+    def count(self, rows: Sequence[_Row]) -> None:
+        """The rows of the next page, of which several in succession may be pieces of one."""
+        for row in rows:
+            if row != self.last:
+                self.rows += 1
+                self.last = row
 
     def take(self, path: Path, size: int | None = None) -> str:
         """The part is the first `size` bytes of `path`, or all of it; their digest."""
@@ -72,6 +82,7 @@ class ExportPart:
             "done": self.done,
             "digest": self.digest.hexdigest(),
             "empty": self.empty,
+            "last": _text(self.last),
         }
 
 
@@ -85,7 +96,9 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
         part = ExportPart(
             number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
         )
-        part.empty = one.get("empty", 0)  # earlier releases did not count them
+        part.empty = one.get("empty", 0)  # earlier releases kept neither this nor the last row
+        begun = position.row if position and position.cells_done else b""
+        part.last = _bytes(one["last"]) if "last" in one else begun
         path = part.path(target)
         # One that is not done and has nowhere to go on from begins again. A run that was broken off in that may have
         # begun to write its file anew, which is then not what was saved.

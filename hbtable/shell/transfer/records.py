@@ -73,7 +73,7 @@ def from_json(line: bytes) -> AdminMutation:
 
 def _loaded(line: bytes) -> object:
     try:
-        return json.loads(line.decode())
+        return json.loads(line.decode(), object_pairs_hook=_once)
     except UnicodeDecodeError as error:
         raise BadRecord(
             f"byte {line[error.start]:#04x}, the line's {error.start + 1}th, is no UTF-8: bytes that are none are "
@@ -86,6 +86,15 @@ def _loaded(line: bytes) -> object:
         raise BadRecord(f"it is nested too deeply: a record is {_RECORD}") from None
     except ValueError:  # a number of thousands of digits
         raise BadRecord(f"it has a number that is too long: a record is {_RECORD}") from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise BadRecord(f"an object has {_short(repr(twice))} twice, and one of the two would be lost: leave it once")
+    return made
 
 
 def _member(where: str, given: object, wanted: type[Member], shape: str) -> Member:

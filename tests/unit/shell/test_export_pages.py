@@ -48,6 +48,45 @@ def test_long_rows_come_in_pieces_where_a_record_may_be_a_part_of_a_row(
     assert server.scans[1].position == AdminPosition(b"r", 7, b"", b"f:q", 5, 1)
 
 
+def _at(cells_done: int, row: bytes, column: bytes = b"") -> AdminPosition:
+    return AdminPosition(row, cells_done, b"", column, 5, 1 if column else 0)
+
+
+PAGES: dict[bytes, tuple[list[bytes], AdminPosition | None]] = {
+    b"": ([b"r1", b"r2"], _at(0, b"r3")),
+    b"r3": ([b"r3", b"r4"], _at(1, b"r4", b"f:q")),
+    b"r4": ([b"r4"], _at(-1, b"sealed")),
+    b"sealed": ([b"r4"], _at(-1, b"again")),
+    b"again": ([b"r4", b"r5"], _at(-1, b"behind")),
+    b"behind": ([b"r6"], None),
+}
+"""By the row where the page begins: it ends before a row, within one, and where the position does not say it."""
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "csv", "parquet"])
+def test_each_row_is_counted_once_wherever_pages_end_and_runs_break_off(tmp_path: Path, format_name: str) -> None:
+    class PagesServer(Connection):
+        def __init__(self, most: int) -> None:
+            self.left = most
+
+        def admin(self, method: str, table: bytes, scan: AdminScan) -> AdminPage:
+            if not self.left:
+                raise Killed
+            self.left -= 1
+            rows, position = PAGES[scan.position.row if scan.position else b""]
+            return AdminPage([AdminRow(row, [AdminCell(b"f:q", 7, b"v")]) for row in rows], position)
+
+    options = ExportOptions(b"t", tmp_path / "out", format_name, ["f:q"])
+    progress = Progress(tmp_path / "progress", lambda: 0.0)
+    for most in [1] * len(PAGES) + [len(PAGES)]:
+        export = _Export(options, progress, lambda: 0.0)
+        export.parts = restored(progress.load(), options.path) or [ExportPart(0, b"", b"")]
+        server: Any = PagesServer(most)
+        with contextlib.suppress(Killed):
+            export.write_part(HbtableTransfer(server), export.parts[0])
+    assert (export.parts[0].done, export.parts[0].rows) == (True, 6)
+
+
 class RowsServer(Connection):
     """Three pages of a row each."""
 

@@ -49,6 +49,22 @@ def test_what_is_no_row_is_refused(line: bytes) -> None:
         from_json(line)
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (b'{"row": "r", "row": "s", "cells": []}', "row"),
+        (b'{"row": "r", "cells": [], "cells": [{"column": "f:q", "value": "v"}]}', "cells"),
+        (b'{"row": "r", "cells": [{"column": "f:q", "value": "v", "value": "v"}]}', "value"),
+        (b'{"row": "r", "cells": [{"column": "f:q", "timestamp": 1, "value": "v", "timestamp": 2}]}', "timestamp"),
+        (b'{"row": {"b64": "cg==", "b64": "cw=="}, "cells": []}', "b64"),
+        (b'{"row": "r", "cells": [], "note": 1, "note": 2}', "note"),
+    ],
+)
+def test_a_key_that_an_object_has_twice_is_refused(line: bytes, name: str) -> None:
+    with pytest.raises(BadRecord, match=f"an object has '{name}' twice"):
+        from_json(line)
+
+
 @pytest.mark.parametrize("text", ["-1", "", "x", "1.5", "9" * 30, "9" * 6000, " 5", "\u0665", "9223372036854775808"])
 def test_a_field_that_is_no_timestamp_is_refused(text: str) -> None:
     with pytest.raises(BadRecord):
