@@ -9,6 +9,8 @@ import sys
 from typing import Final
 
 _NAMES: Final = ("stdin", "stdout", "stderr")
+_opened: Final[set[str]] = set()
+"""The names of those that were closed."""
 
 
 def open_closed_streams() -> None:
@@ -18,6 +20,14 @@ def open_closed_streams() -> None:
             opened = os.open(os.devnull, os.O_RDWR)  # the least number that is free
             os.set_inheritable(opened, True)
             setattr(sys, name, open(opened, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+            _opened.add(name)
+
+
+def fail_to_write_where_closed() -> None:
+    """For a command that answers: what it writes to a standard output that was closed is lost, so writing fails (EBADF)
+    as on a full disk. A server goes on without its first lines."""
+    if "stdout" in _opened:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _is_closed(number: int) -> bool:

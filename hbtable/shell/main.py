@@ -77,6 +77,7 @@ def _guarded(session: ShellSession, work: Callable[[ShellSession], None]) -> int
         out.flush()
     except BrokenPipeError:
         sys.stdout = None
+        return code or FAILED
     return code
 
 

@@ -79,9 +79,10 @@ def test_no_bytes_end_in_a_trace(server: ServerProcess, arguments: tuple[str | b
     assert done.stdout or done.stderr or not done.returncode
 
 
-@pytest.mark.parametrize(
-    "arguments", [("list",), ("scan", "t"), ("shell", "-n", "-e", "list"), ("status",), ("version",), ("config",)]
-)
+ANSWERS = [("list",), ("scan", "t"), ("shell", "-n", "-e", "list"), ("status",), ("version",), ("config",)]
+
+
+@pytest.mark.parametrize("arguments", ANSWERS)
 def test_an_answer_that_cannot_be_written_is_a_message(server: ServerProcess, arguments: tuple[str, ...]) -> None:
     name, *rest = arguments
     url = [] if name in ("version", "config") else ["--url", f"127.0.0.1:{server.port}"]
@@ -89,3 +90,6 @@ def test_an_answer_that_cannot_be_written_is_a_message(server: ServerProcess, ar
         command = [sys.executable, "-m", "hbtable", name, *url, *rest]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert (done.returncode, done.stderr.decode()) == (1, "hbtable: the answer: No space left on device\n")
+    closed = ["sh", "-c", '"$@" >&-', "sh", *command]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr.decode()) == (1, "hbtable: the answer: Bad file descriptor\n")

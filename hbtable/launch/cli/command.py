@@ -23,6 +23,7 @@ from hbtable.launch.cli import (
     transfer_commands,
     user_commands,
 )
+from hbtable.launch.standard_streams import fail_to_write_where_closed
 from hbtable.switches import switches
 
 _Function = Callable[..., None]
@@ -31,6 +32,9 @@ _OWNER_ALONE: Final = 0o077
 _OF_DATA_FOLDERS: Final = ("start", "demo", "check", "repair", "master", "tabletserver", "thrift")
 """Commands that make files in data folders, where the owner's group may be let in. All others make files of what is in
 tables, or of secrets, wherever they are told, and nobody but their owner may read those, whatever the umask."""
+
+_SERVES: Final = ("start", "demo", "master", "tabletserver", "thrift", "shadow")
+"""Commands that serve, whether somebody reads their lines or not."""
 
 _INTERRUPTED: Final = 130
 """Of shells: ended by Ctrl-C."""
@@ -87,6 +91,8 @@ def _print_version(context: click.Context, _option: click.Parameter, asked: bool
 @click.pass_context
 def main(context: click.Context) -> None:
     """Bigtable in Python behind HBase's Thrift interface."""
+    if context.invoked_subcommand not in _SERVES:
+        fail_to_write_where_closed()
     if context.invoked_subcommand not in _OF_DATA_FOLDERS:
         before = os.umask(_OWNER_ALONE)
         os.umask(before | _OWNER_ALONE)
