@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 REGIONS_TABLE: Final = b"hbase:meta"
+REGIONS_COLUMN: Final = b"info:regioninfo"
+"""Each region's row has it. The others change while regions move, and say nothing of names."""
 _ROWS: Final = 100
 
 

@@ -12,7 +12,7 @@ from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
 from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, split_column
 from hbtable.shell.copying.page_size import PageSize
-from hbtable.shell.copying.regions import REGIONS_TABLE, names_of_regions, regions_from
+from hbtable.shell.copying.regions import REGIONS_COLUMN, REGIONS_TABLE, names_of_regions, regions_from
 from hbtable.shell.errors import ServerError
 
 _PIECE_CELLS: Final = 10_000
@@ -82,7 +82,7 @@ class Thrift1Peer:
         which for a while has also a region that was split: getTableRegions leaves it out at once, and a table of a
         single region would seem to be another one."""
         scan = self._server.hbase_struct(
-            "TScan", startRow=table + b",,", columns=[b"info:regioninfo"], cacheBlocks=False
+            "TScan", startRow=table + b",,", columns=[REGIONS_COLUMN], cacheBlocks=False
         )  # fmt: skip
         scanner = self._server.hbase("scannerOpenWithScan", REGIONS_TABLE, scan, {})
         try:

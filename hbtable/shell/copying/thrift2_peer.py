@@ -13,7 +13,7 @@ from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
 from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, namespace_of, split_column
 from hbtable.shell.copying.page_size import PageSize
-from hbtable.shell.copying.regions import REGIONS_TABLE, names_of_regions, regions_from
+from hbtable.shell.copying.regions import REGIONS_COLUMN, REGIONS_TABLE, names_of_regions, regions_from
 from hbtable.shell.errors import ServerError
 
 _PIECE_CELLS: Final = 10_000
@@ -85,7 +85,8 @@ class Thrift2Peer:
 
     def region_names(self, table: bytes) -> list[str]:
         """As Thrift1Peer's. This service tells no region's name, but reads the table that has them."""
-        scan = self._server.thrift2_struct("TScan", startRow=table + b",,", cacheBlocks=False)
+        columns = [self._column(REGIONS_COLUMN)]
+        scan = self._server.thrift2_struct("TScan", startRow=table + b",,", columns=columns, cacheBlocks=False)
         scanner = self._server.thrift2("openScanner", REGIONS_TABLE, scan)
         try:
             return names_of_regions(table, lambda rows: self._server.thrift2("getScannerRows", scanner, rows))

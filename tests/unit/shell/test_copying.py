@@ -234,3 +234,38 @@ class Regions:
 def test_the_regions_of_a_table_have_each_row_once(peer: Any, bounds: list[tuple[bytes | None, bytes | None]]) -> None:
     """An export had the rows of a table with two replicas of each region twice."""
     assert peer(Regions(bounds)).regions(b"t") == [(b"", b"m"), (b"m", b"")]
+
+
+class RegionsTable:
+    """Notes what a scan of hbase:meta asks for."""
+
+    def __init__(self) -> None:
+        self.asked: list[SimpleNamespace] = []
+
+    def hbase_struct(self, name: str, **fields: Any) -> SimpleNamespace:
+        return SimpleNamespace(name=name, **fields)
+
+    thrift2_struct = hbase_struct
+
+    def hbase(self, method: str, *arguments: Any) -> Any:
+        if method in ("scannerOpenWithScan", "openScanner"):
+            assert arguments[0] == b"hbase:meta"
+            self.asked.append(arguments[1])
+        return []
+
+    thrift2 = hbase
+
+
+@pytest.mark.parametrize(
+    ("peer", "columns"),
+    [(Thrift1Peer, [b"info:regioninfo"]), (Thrift2Peer, [SimpleNamespace(family=b"info", qualifier=b"regioninfo")])],
+)
+def test_of_a_region_no_more_is_read_than_that_it_is_there(peer: Any, columns: list[Any]) -> None:
+    server = RegionsTable()
+    assert peer(server).region_names(b"t") == []
+    (scan,) = server.asked
+    found = [
+        SimpleNamespace(family=one.family, qualifier=one.qualifier) if hasattr(one, "family") else one
+        for one in scan.columns
+    ]
+    assert found == columns
