@@ -43,13 +43,19 @@ PUTS_NOW = st.dictionaries(OF_ONE_VERSION, VALUES, max_size=3)
 FLAGS = st.booleans()
 
 
+ALPHABET: dict[str, set[str]] = {}
+"""What programs can call, here and in the files that take call() and full() from here, and with which arguments."""
+
+
 def call(name: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Call]:
+    ALPHABET.setdefault(name.removeprefix("T."), set()).update(arguments)
     return st.tuples(st.just(name), st.fixed_dictionaries({}, optional=arguments))
 
 
 def full(
     name: str, given: dict[str, st.SearchStrategy[Any]], **more: st.SearchStrategy[Any]
 ) -> st.SearchStrategy[Call]:
+    ALPHABET.setdefault(name.removeprefix("T."), set()).update(given, more)
     return st.tuples(st.just(name), st.fixed_dictionaries(given, optional=more))
 
 
@@ -92,10 +98,12 @@ WRITES = (
 
 def batches(data: st.SearchStrategy[Any], **timed: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     calls = st.one_of(
-        full("put", {"row": IN_BATCHES | IN_BATCHES | IN_BATCHES | NO_ROW, "data": data.filter(bool)}),
-        full("delete", {"row": IN_BATCHES}, columns=CHOSEN | BAD),
+        full("put", {"row": IN_BATCHES | IN_BATCHES | IN_BATCHES | NO_ROW, "data": data.filter(bool)}, wal=FLAGS),
+        full("delete", {"row": IN_BATCHES}, columns=CHOSEN | BAD, wal=FLAGS),
+        full("send", {}),
     )
     choices = {"batch_size": st.sampled_from([None, 1, 3, 0]), "transaction": FLAGS, "wal": FLAGS}
+    ALPHABET.setdefault("batch", set()).update(timed, choices)
     return st.tuples(st.just("batch"), st.fixed_dictionaries(timed, optional=choices), st.lists(calls, max_size=5))
 
 
@@ -137,12 +145,16 @@ def bounded(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+NAME_A_FIELD = ("to_arrow", "write_arrow", "put_frame")
+"""Their argument `row` is no row."""
 CAUGHT = (hbtable.HbtableError, AlreadyExists, IllegalArgument, IOError, TypeError, ValueError)
 
 
 def answer_of(table: Any, prefix: bytes, one: Any, caught: tuple[type[Exception], ...] = CAUGHT) -> Any:
-    name, arguments, *calls = one
-    arguments = within(prefix, arguments)
+    name, given_, *calls = one
+    arguments = within(prefix, given_)
+    if name in NAME_A_FIELD and "row" in given_:
+        arguments["row"] = given_["row"]
     try:
         if name == "scan":
             return [
@@ -151,8 +163,8 @@ def answer_of(table: Any, prefix: bytes, one: Any, caught: tuple[type[Exception]
             ]
         if name == "batch":
             with table.batch(**arguments) as batch:
-                for method, given_ in calls[0]:
-                    getattr(batch, method)(**within(prefix, given_))
+                for method, of_row in calls[0]:
+                    getattr(batch, method)(**within(prefix, of_row))
             return None
         return getattr(table, name)(**arguments)
     except caught as error:

@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import hypothesis.strategies as st
+import polars
+import pyarrow
 import pytest
 from hypothesis import given, seed, settings
 
@@ -55,10 +57,59 @@ CHANGES = st.lists(
     | st.tuples(st.just("delete_version"), st.tuples(COLUMNS, AT)),
     max_size=4,
 )
+ASKED: list[Any] = ["rows", "cells", "last", "nonsense", ("count", "f"), ("count", "g:a"), ("distinct", b"f:a")]
+ASKED += [("sum", b"g:\xff", "number"), ("min", "f:a", "number"), ("max", "g:a", "int64"), ("avg", "f:a", "uint8")]
+ASKED += [("sum", "g:a"), ("sum", "h:a", "int64"), ("sum", "f:a", "int128"), ("avg", "g", "int64")]
+AGGREGATES = st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(ASKED), max_size=2)
+TYPES = st.sampled_from([None, *map(pyarrow.type_for_alias, ("int64", "uint8", "string", "float64", "date32"))])
+TYPED = st.dictionaries(COLUMNS | st.sampled_from(["h:a", "f"]), TYPES, max_size=2)
+RECORDS = st.lists(
+    st.fixed_dictionaries(
+        {"row": st.sampled_from([b"a", b"b", b"c"])},
+        optional={"f:a": st.none() | st.sampled_from([1, 2, 300]), "g:a": st.none() | st.just(1.5)},
+    ),
+    max_size=3,
+)
+FIELDS = st.sampled_from(["row", "row", "row", "none", None])
+WRITTEN: dict[str, Any] = {
+    "columns": st.none() | st.sampled_from([["f:a"], {"g:a": "g:b"}, {"f:a": b"h:a"}, {"none": "f:a"}, {"f:a": "f"}]),
+    "types": st.none() | st.dictionaries(st.sampled_from(["f:a", "g:a"]), TYPES, max_size=1),
+}
 MORE = (
+    full("get", {"row": ROWS_AND_NONE}, columns=CHOSEN, timestamp=TIMES, filter=CHOOSING, **SEVERAL),
+    full(
+        "aggregate",
+        {"aggregates": AGGREGATES, "row_prefix": st.sampled_from([b"b", b"", "a"])},
+        columns=CHOSEN,
+        group_bytes=st.sampled_from([None, 1, 9, 10, 0, -1]),
+        group_delimiter=st.sampled_from([None, b"b", "ü", ""]),
+        group_columns=st.booleans(),
+        filter=CHOOSING,
+        timestamp=TIMES,
+        time_range=RANGES,
+        versions=VERSIONS,
+        max_groups=st.sampled_from([1, 1000, 0]),
+    ),
+    full("aggregate", {"aggregates": AGGREGATES, "row_start": ROWS, "row_stop": ROWS}),
+    full(
+        "to_arrow",
+        {"row_prefix": st.sampled_from([b"b", b"", "a"])},
+        columns=CHOSEN | TYPED,
+        filter=CHOOSING,
+        timestamp=TIMES,
+        time_range=RANGES,
+        versions=VERSIONS,
+        batch_rows=st.sampled_from([1, 2, 1000, 0]),
+        row=st.sampled_from(["row", "f:a", "key", ""]),
+    ),
+    full("to_arrow", {"row_start": ROWS, "row_stop": ROWS}, columns=CHOSEN | TYPED),
+    full(
+        "write_arrow", {"batches": RECORDS, "row": st.sampled_from(["row", "row", "none"]), "timestamp": AT}, **WRITTEN
+    ),
+    full("put_frame", {"frame": RECORDS, "row": st.sampled_from(["row", "row", None]), "timestamp": AT}, **WRITTEN),
     full("row", {"row": ROWS_AND_NONE}, columns=CHOSEN, timestamp=TIMES, filter=CHOOSING, **SEVERAL),
-    full("rows", {"rows": st.lists(ROWS, max_size=4)}, columns=CHOSEN, filter=CHOOSING, **SEVERAL),
-    full("cells", {"row": ROWS, "column": COLUMNS}, versions=VERSIONS, time_range=RANGES, filter=CHOOSING),
+    full("rows", {"rows": st.lists(ROWS, max_size=4)}, columns=CHOSEN, timestamp=TIMES, filter=CHOOSING, **SEVERAL),
+    full("cells", {"row": ROWS, "column": COLUMNS}, timestamp=TIMES, filter=CHOOSING, **SEVERAL),
     full("scan", {"row_prefix": st.sampled_from([b"b", b"", "a"])}, columns=CHOSEN, filter=FILTERS, **SEVERAL),
     full("append", {"row": ROWS_AND_NONE, "data": st.dictionaries(OF_ONE_VERSION, VALUES, max_size=2)}),
     full("append", {"row": ROWS, "data": st.sampled_from([{b"h:a": b"1"}, {b"f": b"1"}, None, {b"g:a": None}])}),
@@ -121,11 +172,21 @@ def answered(table: Any, prefix: bytes, one: Any) -> Any:
         for step, given_ in arguments["changes"]:
             getattr(changes, step)(*given_)
         one = (name, {**arguments, "changes": changes})
+    if "batches" in arguments or "frame" in arguments:
+        one = (name, recorded(prefix, arguments))
     one = put_in(one)
     try:
-        return timeless(answer_of(table, prefix, one, caught=()))
+        answer = answer_of(table, prefix, one, caught=())
+        return timeless(answer.read_all().to_pylist() if name == "to_arrow" else answer)
     except Exception as error:  # any class: it has to be the same
         return type(error).__name__, str(error)
+
+
+def recorded(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The records in Arrow's or Polars' form, their rows the program's own."""
+    records = [{**one, "row": prefix + one["row"]} for one in arguments.get("batches", arguments.get("frame"))]
+    whole = pyarrow.table({name: [one.get(name) for one in records] for name in ("row", "f:a", "g:a")})
+    return {**arguments, **({"batches": whole} if "batches" in arguments else {"frame": polars.from_arrow(whole)})}
 
 
 @pytest.fixture(scope="module")

@@ -123,6 +123,7 @@ OURS = (
     full("T.schema", {"name": TABLES}),
     full("T.regions", {"name": TABLES}),
     full("T.usage", {"name": NAMES}),
+    full("T.sample_row_keys", {"name": NAMES}),
     full("T.row", {"name": NAMES, "row": KEYS}, **TIMED),
     full("T.scan", {"name": NAMES}, filter=REGEX | FILTERS, row_start=BOUNDS, row_stop=BOUNDS, **TIMED),
     full("T.put", {"name": NAMES, "row": KEYS, "data": st.dictionaries(COLUMNS, st.just("1")), "timestamp": TIMES}),
@@ -177,6 +178,8 @@ def shown(name: str, answer: Any, names: Names) -> Any:
         return [each for each in answer if names.is_own(each)]
     if name == "T.regions":
         return [(region["start_key"], region["end_key"]) for region in answer]
+    if name == "T.sample_row_keys":
+        return [row for row, _ in answer]
     if name == "T.usage":
         return [(usage.table, usage.families) for usage in answer]
     if name == "T.scan":
