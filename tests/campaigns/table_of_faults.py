@@ -8,120 +8,27 @@ is there. Printed: a line for each sentence of the page that was looked at.
 """
 
 import argparse
-import io
 import re
 import tempfile
-import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-import happybase
-from Hbase_thrift import IOError as HBaseError
-
-from hbtable.shell.main import ShellOptions, make_session
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer, free_ports, running_hdfs, running_zookeeper
-from tests.harness.role_processes import ProcessCluster, RoleProcess
+from tests.campaigns.faulted_cluster import LONG, FaultedCluster
+from tests.harness.real_servers import running_hdfs
+from tests.harness.role_processes import ProcessCluster
 from tests.harness.waiting import eventually
+from tests.harness.zookeeper_ensemble import running_ensemble
 
 SESSION_SECONDS: Final = 8.0
 GIVE_UP_SECONDS: Final = 30.0
 SETTINGS: Final = f"[log]\ngive_up_seconds = {GIVE_UP_SECONDS}\n[master]\nbalance_after_seconds = 1.0\n"
-LONG: Final = 90.0
+LEFT: Final = re.compile(r"logs/\S+ is left at byte.*")
 
 
-class Putter(threading.Thread):
-    """`pauses`: (when a put ended, how long it took or waited since the last one that was acknowledged)."""
-
-    def __init__(self, ports: Callable[[], list[int]]) -> None:
-        super().__init__(daemon=True)
-        self.acknowledged: set[bytes] = set()
-        self.errors: list[str] = []
-        self.longest = 0.0
-        self.last = time.monotonic()
-        self.halt = threading.Event()
-        self._ports = ports
-
-    def forget(self) -> None:
-        self.longest, self.errors, self.last = 0.0, [], time.monotonic()
-
-    def run(self) -> None:
-        number = 0
-        while not self.halt.is_set():
-            for port in self._ports()[-1:]:
-                try:
-                    with closing(happybase.Connection("127.0.0.1", port, timeout=90_000)) as connection:
-                        table = connection.table("t")
-                        while not self.halt.is_set():
-                            number += 1
-                            row = b"%02d-%d" % (number * 7 % 100, number)
-                            table.put(row, {b"f:v": row})
-                            now = time.monotonic()
-                            self.longest, self.last = max(self.longest, now - self.last), now
-                            self.acknowledged.add(row)
-                            time.sleep(0.02)
-                except Exception as error:
-                    self.errors.append(repr(error)[:400])
-                    time.sleep(0.1)
-
-
-class Faults:
-    def __init__(self, cluster: ProcessCluster, hdfs: HdfsServers, zookeeper: ZooKeeperServer) -> None:
-        self.cluster, self.hdfs, self.zookeeper = cluster, hdfs, zookeeper
-        self.wrong: list[str] = []
-        self.putter = Putter(lambda: [server.port for server in self.living()])
-
-    def living(self) -> list[RoleProcess]:
-        return [server for server in self.cluster.servers if server.process.poll() is None]
-
-    def master(self) -> RoleProcess:
-        return next(one for one in self.cluster.masters if one.process.poll() is None)
-
-    def shell(self, line: str) -> str:
-        stream = io.StringIO()
-        session = make_session(ShellOptions(f"127.0.0.1:{self.living()[-1].port}"), lambda _: True, stream=stream)
-        with closing(session.context.server):
-            session.execute(line)
-        return stream.getvalue()
-
-    def page(self, role: RoleProcess, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{role.http_port}{path}", timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError as error:
-            return 0, repr(error)
-
-    def metric(self, role: RoleProcess, name: str) -> float:
-        found = re.search(rf"^{re.escape(name)} (\S+)$", self.page(role, "/metrics")[1], re.MULTILINE)
-        return float(found[1]) if found else -1.0
-
-    def say(self, holds: bool, what: str) -> None:
-        print("  ok:    " if holds else "  WRONG: ", what, flush=True)
-        if not holds:
-            self.wrong.append(what)
-
-    def comes(self, holds: Callable[[], bool], what: str, seconds: float = LONG) -> float:
-        """Seconds until it held."""
-        began = time.monotonic()
-        try:
-            eventually(holds, seconds, what)
-        except AssertionError:
-            self.say(False, f"{what}: not within {seconds:.0f} s")
-        else:
-            self.say(True, f"{what}, after {time.monotonic() - began:.1f} s")
-        return time.monotonic() - began
-
-    def goes_on(self, what: str) -> None:
-        before = len(self.putter.acknowledged)
-        self.comes(lambda: len(self.putter.acknowledged) > before + 20, f"puts go on {what}")
-
-    # ---------------------------------------------------------------- the faults
+class Faults(FaultedCluster):
+    """Each causes one, and ends when it is over."""
 
     def a_tablet_server(self) -> None:
         master, victim = self.master(), self.living()[0]
@@ -186,47 +93,85 @@ class Faults:
 
     def zookeeper_shortly(self) -> None:
         self.putter.forget()
-        self.zookeeper.freeze()
+        self.freeze_zookeepers(*self.ensemble.MEMBERS)
         time.sleep(SESSION_SECONDS / 4)
-        self.zookeeper.thaw()
+        self.thaw_zookeepers(*self.ensemble.MEMBERS)
         self.goes_on("after ZooKeeper was away for a quarter of a session")
         self.say(not self.putter.errors, f"nobody saw it: {self.putter.errors[:2]}, {self.putter.longest:.2f} s")
 
+    def one_zookeeper(self) -> None:
+        self.ensemble.wait_until_whole()
+        roles = [self.master(), *self.living()]
+        for what, lose, bring_back in (
+            ("killed", self.ensemble.kill, self.ensemble.restart),
+            ("frozen", self.ensemble.freeze, self.ensemble.thaw),
+        ):
+            leader = self.ensemble.wait_until_whole()
+            self.putter.forget()
+            lose(leader)
+            self.goes_on(f"while the leader is {what}")
+            self.ensemble.wait_until_served_without(leader)
+            time.sleep(SESSION_SECONDS / 2)
+            self.goes_on("with the two others")
+            self.say(not self.putter.errors, f"no error: {self.putter.errors[:2]}")
+            self.say(self.putter.longest < 2.0, f"no pause: {self.putter.longest:.2f} s")
+            bring_back(leader)
+        self.ensemble.wait_until_whole()
+        self.say(all(one.process.poll() is None for one in roles), "nobody lost its lock")
+
+    def two_zookeepers(self) -> None:
+        leader = self.ensemble.wait_until_whole()
+        self._zookeeper_long(leader, 1 + leader % 3)
+
     def zookeeper_long(self) -> None:
+        self._zookeeper_long(*self.ensemble.MEMBERS)
+
+    def _zookeeper_long(self, *members: int) -> None:
+        roles = [self.master(), *self.living()]
         self.putter.forget()
-        self.zookeeper.freeze()
+        self.freeze_zookeepers(*members)
+        server = self.living()[0]
+        self.comes(
+            lambda: self.page(server, "/readyz")[0] == 503 and "the lock service" in self.page(server, "/readyz")[1],
+            "/readyz of a tablet server says 503: the lock service cannot be reached",
+        )
         time.sleep(3 * SESSION_SECONDS)
         before = len(self.putter.acknowledged)
         time.sleep(2)
         self.say(len(self.putter.acknowledged) == before, "nothing is acknowledged")
-        print(f"  roles that ended meanwhile: {[one.process.poll() for one in self.roles()]}")
-        self.zookeeper.thaw()
+        print(f"  roles that ended meanwhile: {[one.process.poll() for one in roles]}")
+        self.thaw_zookeepers(*members)
+        self.ensemble.wait_until_whole()
         time.sleep(3)
-        ended = [one for one in self.roles() if one.process.poll() is not None]
+        ended = [one for one in roles if one.process.poll() is not None]
         print(f"  and after it came back: {[(one.errors.name, one.process.poll()) for one in ended]}")
         self.say(all(one.process.poll() == 3 for one in ended), "who lost its lock ended with exit code 3")
-        if not [one for one in self.cluster.masters if one.process.poll() is None]:
-            self.start_master()
-        while len(self.living()) < 3:
-            self.start_server()
+        self.start_what_ended()
         self.goes_on("once ZooKeeper is back, and roles were started")
         print(f"  longest pause {self.putter.longest:.1f} s; errors {sorted(set(self.putter.errors))[:3]}")
 
     def a_datanode(self) -> None:
-        self.putter.forget()
-        self.hdfs.kill_datanode(1)
+        """One through which a log is written: each log has two of three."""
+        said = sum(len(LEFT.findall(one.log())) for one in self.living())
+        first = 0
         try:
-            time.sleep(20)
-            self.goes_on("with a DataNode less")
+            for first in range(1, self.hdfs.datanodes + 1):
+                self.putter.forget()
+                self.hdfs.kill_datanode(first)
+                self.goes_on(f"without DataNode {first}")
+                with suppress(AssertionError):
+                    eventually(
+                        lambda: sum(len(LEFT.findall(one.log())) for one in self.living()) > said, 20, "a segment left"
+                    )
+                    break
+                self.hdfs.restart_datanode(first)
             self.say(self.putter.longest < 6.0, f"one long commit: {self.putter.longest:.1f} s")
+            left = [line for one in self.living() for line in LEFT.findall(one.log())][said:]
+            self.say(bool(left), f"a log names the segment that was left: {left[:1]}")
             self.comes(
                 lambda: all(self.metric(one, "hbtable_log_copies") == 2 for one in self.living()), "two copies again"
             )
-            left = [
-                one.errors.name for one in self.living() if re.search(r"is left at byte|another segment", one.log())
-            ]
-            self.say(bool(left), f"the segment that was left is named by {left}")
-            self.hdfs.kill_datanode(2)
+            self.hdfs.kill_datanode(1 + first % self.hdfs.datanodes)
             self.comes(
                 lambda: any(self.metric(one, "hbtable_log_copies") < 2 for one in self.living()),
                 "hbtable_log_copies below 2 with one DataNode left",
@@ -234,7 +179,7 @@ class Faults:
             told = "copies instead of 2"
             self.comes(lambda: any(told in one.log() for one in self.living()), f"a log says `{told}`")
         finally:
-            for number in (1, 2):
+            for number in range(1, self.hdfs.datanodes + 1):
                 if not self.hdfs.place.runs(f"datanode{number}"):
                     self.hdfs.restart_datanode(number)
         self.comes(
@@ -260,52 +205,46 @@ class Faults:
         finally:
             self.hdfs.thaw_namenode()
         self.hdfs.wait_until_writable()
-        if not [one for one in self.cluster.masters if one.process.poll() is None]:
-            print("  the master ended as well")
-            self.start_master()
-        while len(self.living()) < 3:
-            self.start_server()
+        self.start_what_ended()
         self.goes_on("when the NameNode is back")
         print(f"  longest pause {self.putter.longest:.1f} s; errors {sorted(set(self.putter.errors))[:3]}")
 
-    # ----------------------------------------------------------------
-
-    def roles(self) -> list[RoleProcess]:
-        return [*self.cluster.masters[-1:], *self.cluster.servers[-3:]]
-
-    def still_has(self, dead: RoleProcess) -> bool:
-        """As METADATA says, or nobody can ask METADATA."""
-        try:
-            return dead.port in self.cluster.owners("t")
-        except HBaseError:
-            return True
-
-    def start_server(self) -> None:
-        port = free_ports(1)
-        self.cluster.start_server("--http-port", str(port)).http_port = port
-
-    def start_master(self) -> None:
-        port = free_ports(1)
-        self.cluster.start_master("--http-port", str(port)).http_port = port
-
-    def check_rows(self) -> None:
-        self.putter.halt.set()
-        self.putter.join()
-        with closing(self.living()[0].connect()) as connection:
-            found = {row for row, _ in connection.table("t").scan(batch_size=1000)}
-        lost = self.putter.acknowledged - found
-        self.say(
-            not lost, f"all {len(self.putter.acknowledged)} rows that were acknowledged are there; {len(lost)} lost"
-        )
+    def a_poisonous_tablet(self) -> None:
+        """Whoever gets it is killed."""
+        master = self.master()
+        self.cluster.create_table("poison", [])
+        seen, held = len(master.log()), re.compile(r"^.* ERROR .*master: tablet .* of table poison, .*$", re.MULTILINE)
+        for death in range(1, 8):
+            self.comes(lambda: self.is_there("poison"), f"the tablet is served before death {death}")
+            self.cluster.server_of(self.cluster.owners("poison")[0]).kill()
+            self.start_server()
+            with suppress(AssertionError):
+                eventually(lambda: held.search(master.log(), seen) is not None, 3 * SESSION_SECONDS, "a held tablet")
+            if held.search(master.log(), seen):
+                break
+        told = held.search(master.log(), seen)
+        self.say(told is not None and death == 5, f"after {death} deaths an error: {told and told[0][:250]}")
+        self.comes(lambda: self.metric(master, "hbtable_held_tablets") >= 1, "hbtable_held_tablets is above 0", 9)
+        self.goes_on("on all other tablets")
+        began = time.monotonic()
+        self.move("poison", self.living()[-1])
+        self.comes(lambda: self.is_there("poison"), "`move` tries at once")
+        self.say(time.monotonic() - began < 8.0, "and does not wait for ten seconds")
+        self.comes(lambda: self.metric(master, "hbtable_held_tablets") == 0, "no tablet is held any more")
+        self.shell("disable 'poison'")
+        self.shell("drop 'poison'")
 
 
 FAULTS: Final = {
     "tablet server": Faults.a_tablet_server,
     "silent server": Faults.a_silent_server,
+    "poisonous tablet": Faults.a_poisonous_tablet,
     "master": Faults.the_master,
+    "one of three ZooKeepers": Faults.one_zookeeper,
     "ZooKeeper shortly": Faults.zookeeper_shortly,
     "DataNode": Faults.a_datanode,
     "NameNode": Faults.the_namenode,
+    "two of three ZooKeepers": Faults.two_zookeepers,
     "ZooKeeper": Faults.zookeeper_long,
 }
 
@@ -317,17 +256,17 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="hbtable-faults-") as folder,
         running_hdfs(3) as hdfs,
-        running_zookeeper() as zookeeper,
+        running_ensemble() as ensemble,
         ProcessCluster(
             Path(folder),
-            zookeeper.address,
+            ensemble.address,
             "/faults",
             hdfs.hdfs("/faults"),
             SESSION_SECONDS,
             SETTINGS + f'[hdfs]\nweb_addresses = "localhost:{hdfs.http_port}"\n',
         ) as cluster,
     ):
-        faults = Faults(cluster, hdfs, zookeeper)
+        faults = Faults(cluster, hdfs, ensemble)
         faults.start_master()
         for _ in range(3):
             faults.start_server()
