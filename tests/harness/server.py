@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 import happybase
 
@@ -36,7 +37,7 @@ class ServerProcess:
         command += self.arguments
         begin = time.monotonic()
         with self.errors.open("a") as errors:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+            self.process = self._begin(command, errors)
         assert self.process.stdout is not None
         lines = []
         for line in self.process.stdout:
@@ -46,6 +47,9 @@ class ServerProcess:
                 self.start_seconds = time.monotonic() - begin
                 return self
         raise AssertionError(f"the server did not start: {''.join(lines)}\n{self.errors.read_text()[-4000:]}")
+
+    def _begin(self, command: list[str], errors: IO[str]) -> "subprocess.Popen[str]":
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
 
     def connect(self, **options: object) -> happybase.Connection:
         return happybase.Connection("127.0.0.1", self.port, timeout=60000, **options)

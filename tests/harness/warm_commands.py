@@ -7,36 +7,85 @@ file but the command's own.
 """
 
 import atexit
+import contextlib
 import gc
 import importlib
 import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
 
 _LARGEST_MESSAGE: Final = 1 << 17
+_NUMBER: Final = 12
+"""Bytes of a number in a report."""
 _PACKAGES: Final = ("hbtable.launch", "hbtable.shell", "hbtable.repair")
 
 
 def run_warm(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """As `run` of tests/harness/commands.py."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, open(os.devnull, "rb") as nothing:
-        code = _server().run(arguments, [nothing.fileno(), out.fileno(), errors.fileno()])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        running = WarmProcess(arguments, environment(None), out.fileno(), errors.fileno())
+        try:
+            code = running.wait(LONG_SECONDS)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            raise
         out.seek(0)
         errors.seek(0)
         return subprocess.CompletedProcess(
             ["hbtable", *arguments], code, out.read().decode("utf-8"), errors.read().decode("utf-8")
         )
+
+
+class WarmProcess:
+    """What tests use of subprocess.Popen. The working directory is the checkout."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], out: int, errors: int) -> None:
+        self.returncode: int | None = None
+        reading, report = os.pipe()
+        with open(os.devnull, "rb") as nothing:
+            _server().begin(
+                {"arguments": arguments, "environment": dict(environment)}, [nothing.fileno(), out, errors, report]
+            )
+        os.close(report)
+        self._report = os.fdopen(reading, "rb", buffering=0)  # closed when the process has ended
+        self.pid = int(self._report.read(_NUMBER))
+        """Of the command."""
+
+    def poll(self) -> int | None:
+        return self._ended(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
+        return code
+
+    def _ended(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._report], [], [], seconds)[0]:
+            self.returncode = int(self._report.read(_NUMBER))
+            self._report.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # it has ended since
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 @cache
@@ -49,7 +98,6 @@ class _Server:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.settimeout(LONG_SECONDS)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.harness.warm_commands", str(theirs.fileno())],
@@ -63,16 +111,9 @@ class _Server:
         self._socket.close()
         self._process.wait()
 
-    def run(self, arguments: tuple[str, ...], files: list[int]) -> int:
-        """The exit code."""
-        socket.send_fds(self._socket, [json.dumps(arguments).encode()], files)
-        process = int(self._socket.recv(_LARGEST_MESSAGE))
-        try:
-            return int(self._socket.recv(_LARGEST_MESSAGE))
-        except TimeoutError:
-            os.kill(process, signal.SIGKILL)
-            self._socket.recv(_LARGEST_MESSAGE)
-            raise AssertionError(f"hbtable {' '.join(arguments)} came to no end in {LONG_SECONDS} s") from None
+    def begin(self, command: Mapping[str, object], files: list[int]) -> None:
+        """`files`: its stdin, stdout and stderr, and where its number and then its exit code are written."""
+        socket.send_fds(self._socket, [json.dumps(command).encode()], files)
 
 
 def _import_the_program() -> None:
@@ -85,23 +126,37 @@ def _import_the_program() -> None:
 
 
 def _serve(connection: socket.socket) -> list[str]:
-    """Returns in each fork, with the command's arguments. Exits when nobody is there that would ask."""
+    """Returns in each command's process, with its arguments. Exits when nobody is there that would ask."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
     while True:
-        message, files, _, _ = socket.recv_fds(connection, _LARGEST_MESSAGE, 3)
+        message, files, _, _ = socket.recv_fds(connection, _LARGEST_MESSAGE, 4)
         if not message:
             sys.exit(0)
-        forked = os.fork()
-        if not forked:
+        if not os.fork():
             connection.close()
-            for number, file in enumerate(files):
-                os.dup2(file, number)
-                os.close(file)
-            return list(json.loads(message))
+            return _begin(json.loads(message), *files)
         for file in files:
             os.close(file)
-        connection.send(b"%d" % forked)
+
+
+def _begin(command: dict[str, Any], stdin: int, stdout: int, stderr: int, report: int) -> list[str]:
+    """One process waits for the command's, in which this returns: that of all others has no time to."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    forked = os.fork()
+    if forked:
+        os.write(report, b"%*d" % (_NUMBER, forked))
+        for file in (stdin, stdout, stderr):
+            os.close(file)
         _, status = os.waitpid(forked, 0)
-        connection.send(b"%d" % os.waitstatus_to_exitcode(status))
+        os.write(report, b"%*d" % (_NUMBER, os.waitstatus_to_exitcode(status)))
+        os._exit(0)
+    os.close(report)
+    for number, file in enumerate((stdin, stdout, stderr)):
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    return list(command["arguments"])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -19,7 +20,7 @@ ROW, COLUMN, VALUE = b"r\x01\xff\\x41 \xc3\xa9", b"f:q\x00\\", b"\x80\\v"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("bytes"), ["log.durability=os"]) as server:
+    with WarmServer(tmp_path_factory.mktemp("bytes"), ["log.durability=os"]) as server:
         with closing(server.connect()) as connection:
             connection.create_table("t", {"f": {}})
         yield server

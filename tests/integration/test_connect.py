@@ -18,13 +18,14 @@ import hbtable.library
 from hbtable.hbase.audit import UNHEARD
 from hbtable.library.server_calls import READS
 from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("connect") / "data", ["log.durability=os"]) as server:
+    with WarmServer(tmp_path_factory.mktemp("connect") / "data", ["log.durability=os"]) as server:
         yield server
 
 

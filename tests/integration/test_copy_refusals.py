@@ -11,6 +11,7 @@ import pytest
 from tests.harness.copying import FAMILIES, cells, connected, copied, filled, words
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -19,8 +20,8 @@ pytestmark = pytest.mark.integration
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ServerProcess]]:
     folder = tmp_path_factory.mktemp("copy")
     with (
-        ServerProcess(folder / "one", ["log.durability=os"]) as one,
-        ServerProcess(folder / "two", ["log.durability=os"]) as two,
+        WarmServer(folder / "one", ["log.durability=os"]) as one,
+        WarmServer(folder / "two", ["log.durability=os"]) as two,
     ):
         yield [one, two]
 
@@ -63,8 +64,8 @@ def test_no_table_is_made_when_another_lacks_a_family(servers: list[ServerProces
 
 def test_a_table_of_the_namespace_hbase_is_copied_when_it_is_named(tmp_path: Path) -> None:
     with (
-        ServerProcess(tmp_path / "one", ["log.durability=os"]) as one,
-        ServerProcess(tmp_path / "two", ["log.durability=os"]) as two,
+        WarmServer(tmp_path / "one", ["log.durability=os"]) as one,
+        WarmServer(tmp_path / "two", ["log.durability=os"]) as two,
     ):
         with connected(one) as database:
             for service in ("thrift", "thrift1", "thrift2"):
@@ -97,12 +98,12 @@ def test_a_server_is_not_copied_to_itself(
 
 
 def test_a_server_on_a_copied_folder_is_another_one(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "one", ["log.durability=os"]) as one, connected(one) as database:
+    with WarmServer(tmp_path / "one", ["log.durability=os"]) as one, connected(one) as database:
         database.create_table("t", {"f": {}}).put(b"row", {b"f:a": b"1"})
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     with (
-        ServerProcess(tmp_path / "one", ["log.durability=os"]) as one,
-        ServerProcess(tmp_path / "two", ["log.durability=os"]) as two,
+        WarmServer(tmp_path / "one", ["log.durability=os"]) as one,
+        WarmServer(tmp_path / "two", ["log.durability=os"]) as two,
     ):
         done = copied([one, two], tmp_path / "state", "--tables", "t")
         assert done.returncode == 0, done.stderr

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import of_the_program
+from tests.harness.warm_server import WarmServer
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_a_restart_warns_of_nothing(tmp_path: Path, end: signal.Signals) -> None:
     for life in range(3):
-        server = ServerProcess(tmp_path / "data").start()
+        server = WarmServer(tmp_path / "data").start()
         connection = server.connect()
         if not life:
             connection.create_table("t", {"f": {}})

@@ -11,6 +11,7 @@ from happybase.connection import Hbase
 
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 IllegalArgument = Hbase.scannerGetList_result.thrift_spec[2][2]
 ROWS = [b"r%05d" % number for number in range(3000)]
@@ -19,7 +20,7 @@ SPLITTING = ("maintenance.split_bytes=300 KiB", "tablet.memtable_bytes=100 KiB",
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", SPLITTING) as running:
+    with WarmServer(tmp_path / "data", SPLITTING) as running:
         running.connect().create_table("t", {"f": {}})
         _fill(running, ROWS[:1000])
         yield running
@@ -82,7 +83,7 @@ def test_a_scanner_goes_on_over_a_major_compaction(server: ServerProcess) -> Non
 @pytest.mark.integration
 def test_an_idle_scanner_lives_its_time_and_no_longer(tmp_path: Path) -> None:
     """An hour by default; here two seconds of which one passes."""
-    with ServerProcess(tmp_path / "data", ["thrift.scanner_idle_seconds=2 s"]) as server:
+    with WarmServer(tmp_path / "data", ["thrift.scanner_idle_seconds=2 s"]) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         _fill(server, ROWS[:100])
@@ -172,7 +173,7 @@ def test_no_id_is_given_out_twice(server: ServerProcess) -> None:
 
 @pytest.mark.integration
 def test_beyond_their_memory_the_oldest_scanners_end(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", ["thrift.scanner_memory_bytes=1 MiB"]) as server:
+    with WarmServer(tmp_path / "data", ["thrift.scanner_memory_bytes=1 MiB"]) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         _fill(server, ROWS[:10])
