@@ -173,6 +173,7 @@ class Bug:
     gap_seconds: float = 0.5
     chores: tuple[str, ...] = ()
     session_seconds: float = SESSION_SECONDS
+    near: bool = False
 
 
 def _session(process: SimProcess, session: SimSession) -> Any:
@@ -239,15 +240,15 @@ BUGS: dict[str, Bug] = {
     "sync": Bug(Seams(storage=_of_servers(IgnoredSync)), ("kill", "cut", "lossy"), HDFS),
     "released": Bug(Seams(catalog=_catalog(EarlyRelease)), ("kill", "cut", "pause")),
     "redo": Bug(Seams(catalog=_catalog(RedoAhead)), ("kill",)),
-    "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0),
+    "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0, near=True),
     "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
     "beside": Bug(Seams(service=_beside), ("late",), gap_seconds=2.0, chores=("split",)),
     "reborn": Bug(Seams(service=_reborn), ("kill",), gap_seconds=2.0, chores=("family",)),
     "believing": Bug(Seams(service=_believing), ("clock",)),
     "changed": Bug(Seams(transport=_unchecked), ("changed bytes",)),
     "trusted": Bug(Seams(transport=_trusted), ("changed memory",)),
-    "ungiven": Bug(Seams(service=_ungiven), ("unreachable",), seconds=12.0, gap_seconds=4.0),
-    "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
+    "ungiven": Bug(Seams(service=_ungiven), ("unreachable",), seconds=12.0, gap_seconds=4.0, near=True),
+    "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0, near=True),
 }
 
 
@@ -264,4 +265,5 @@ def run_with(name: str, seed: int, on: bool = True) -> Outcome:
         gap_seconds=bug.gap_seconds,
         chores=bug.chores,
         session_seconds=bug.session_seconds,
+        near=bug.near,
     )

@@ -6,14 +6,15 @@ of that kind. A Backup is the whole state at one instant, as a snapshot of all d
 """
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hbtable.commitlog.group_files.group_file import SUFFIX as GROUP_SUFFIX
 from hbtable.commitlog.group_files.group_file import group_name
+from hbtable.commitlog.groups import group_at
 from hbtable.commitlog.segments.high_water import decode_high_water, high_water_path
 from hbtable.commitlog.segments.segment import SUFFIX as SEGMENT_SUFFIX
-from hbtable.commitlog.segments.segment import segment_number
+from hbtable.commitlog.segments.segment import header_bytes, incarnation_of, log_folder, seed, segment_number
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.lockservice.files import MemoryFiles
 from hbtable.lockservice.interface import VersionedFile
@@ -28,8 +29,10 @@ KINDS = (
     "sstable flipped", "sstable cut", "sstable lost", "sstable swapped", "metadata flipped", "metadata lost",
     "log flipped", "log cut", "log zeroed", "log lost", "log swapped", "node lost", "node older", "root older",
     "locks older", "files older", "all older", "clocks ahead", "clocks behind", WITHHELD,
+    "log end lost",
 )  # fmt: skip
 METADATA_FOLDER = "sstables/00000000/"
+COUNTERS = "/identifiers/"
 CLOSING_NODES = (ROOT_PATH, "/cluster")
 """Without them nothing can be served: which tablets there are, and whose they are, is known to them alone."""
 _GROUPS_AT_THE_END = 12
@@ -93,22 +96,32 @@ def _nodes(files: MemoryFiles) -> dict[str, VersionedFile]:
 
 
 class Damager:
-    """One damage to a cluster of which no process runs. `needed`: the paths of files that METADATA names."""
+    """One damage to a cluster of which no process runs. `needed`: the paths of files that METADATA names. `logs`: by
+    incarnation, from which sequence on its tablets need a log."""
 
-    def __init__(self, cluster: SimCluster, chance: random.Random, backup: Backup, needed: Iterable[str]) -> None:
+    def __init__(
+        self,
+        cluster: SimCluster,
+        chance: random.Random,
+        backup: Backup,
+        needed: Iterable[str],
+        logs: Mapping[str, Mapping[int, int]],
+    ) -> None:
         self._cluster = cluster
         self._chance = chance
         self._backup = backup
         self._files = cluster.disk.files
         self._nodes = cluster.lock_files
         self._needed = sorted(needed)
+        self._needed_logs = logs
 
     def do(self, kind: str) -> Damage | None:
-        """One of KINDS, but WITHHELD."""
+        """One of KINDS, but WITHHELD; or "counter lost"."""
         ends = _ends_of_logs(self._files)
         done: Damage | None = getattr(self, "_" + kind.replace(" ", "_"))()
         if done is not None and done.path.startswith("logs/"):
-            done.unsaid = done.path in ends and self._is_behind_the_mark(done.path, done.at)
+            if kind != "log end lost":
+                done.unsaid = done.path in ends and self._is_behind_the_mark(done.path, done.at)
             done.undo = None  # what recovery found at once counts for good
         return done
 
@@ -167,6 +180,46 @@ class Damager:
 
         return self._replaced(logs, contents)
 
+    def _log_end_lost(self) -> Damage | None:
+        """A log from one of the groups on that its mark counts, of which a tablet needs something up to the mark. What
+        is left looks like a log that was never longer: nothing but the mark tells of the rest."""
+        groups = [group for incarnation in sorted(self._needed_logs) for group in self._marked_groups(incarnation)]
+        if not groups:
+            return None
+        _, path, at = self._chance.choice(groups)
+        folder = path.rpartition("/")[0]
+        for other in sorted(self._files):
+            if other.startswith(f"{folder}/") and other.endswith((SEGMENT_SUFFIX, GROUP_SUFFIX)) and other > path:
+                del self._files[other]  # their names are in the order of what they hold
+        if at:
+            put(self._files, path, bytes(self._files[path].content)[:at])
+        else:
+            del self._files[path]
+        return Damage(f"{folder} ends at byte {at} of {path}", path, at)
+
+    def _marked_groups(self, incarnation: str) -> list[tuple[int, str, int]]:
+        """Those up to the mark: number, file, first byte; none where no tablet needs anything of it up to the mark."""
+        folder = log_folder(incarnation)
+        synced = self._files.get(high_water_path(folder))
+        if synced is None:
+            return []
+        mark = decode_high_water(bytes(synced.content), folder)
+        needs = self._needed_logs[incarnation]
+        if all(mark.tablets.get(tablet_id, 0) < first for tablet_id, first in needs.items()):
+            return []
+        found = [group for path in sorted(self._files) for group in self._groups(folder, path)]
+        return [group for group in found if group[0] <= mark.lsn]
+
+    def _groups(self, folder: str, path: str) -> Iterator[tuple[int, str, int]]:
+        name, number = group_name(folder, path), segment_number(folder, path)
+        if name is not None:
+            yield name.lsn, path, 0
+        elif number is not None:
+            content, at = bytes(self._files[path].content), header_bytes(incarnation_of(folder))
+            while (group := group_at(content, at, seed(incarnation_of(folder), number))) is not None:
+                yield group.lsn, path, at
+                at = group.end
+
     def _logs(self) -> list[str]:
         """Not the marks: they only ever show a loss."""
         marks = {high_water_path(path.rpartition("/")[0]) for path in self._files}
@@ -189,6 +242,10 @@ class Damager:
     def _node_lost(self) -> Damage | None:
         paths = self._nodes.paths()
         return self._node(self._chance.choice(paths), None)
+
+    def _counter_lost(self) -> Damage:
+        counters = [path for path in self._nodes.paths() if path.startswith(COUNTERS)]
+        return self._node(self._chance.choice(counters), None)
 
     def _node_older(self) -> Damage | None:
         older = sorted(path for path, file in self._backup.nodes.items() if file != self._nodes.load(path))

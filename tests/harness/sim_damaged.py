@@ -17,6 +17,7 @@ from typing import Any
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import Corruption, DataDamaged, HbtableError, LockLost, OutcomeUnknown, OutOfSpace, TableExists
 from hbtable.fs.interface import HDFS, WEBHDFS
+from hbtable.lockservice.state_number import STATE_NUMBER
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
@@ -104,15 +105,23 @@ class Writer:
 
 
 class DamagedSchedule:
-    """`kinds` of damage, one of which is done, and `chores` of an operator before; (): any."""
+    """`kinds` of damage, one of which is done, and `chores` of an operator before; (): any. `counted`: the
+    backup is taken when all faults are healed; then some rows are written, and another master counts the state."""
 
-    def __init__(self, seed: int, kinds: tuple[str, ...] = (), chores: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        seed: int,
+        kinds: tuple[str, ...] = (),
+        chores: tuple[str, ...] = (),
+        counted: bool = False,
+    ) -> None:
         self.outcome = Outcome(seed)
         self._chance = random.Random(f"damage {seed}")
         self.cluster = SimCluster(SimOptions(seed, log_kind=(HDFS, WEBHDFS)[seed % 2], masters=1))
         self._faults = Faults(self.cluster, kinds=FAULTS)
         self._kind = self._chance.choice(kinds or KINDS)
         self._chores = chores or tuple(self._chance.sample(CHORES, self._chance.randint(1, 4)))
+        self._counted = counted
         self._promised: Promised = {row: {b""} for row in ROWS}
         self._past: Promised = {row: {b""} for row in ROWS}
         self._unknown: Promised = {row: set() for row in ROWS}
@@ -153,12 +162,15 @@ class DamagedSchedule:
         ]
         operator = Operator(clients[2], cluster, self._chores)
         tasks.append(clients[2].runtime.spawn(operator.run, lambda: self._writing, name="operator"))
-        cluster.runtime.spawn(self._take_backup, name="backup")
+        if not self._counted:
+            cluster.runtime.spawn(self._take_backup, name="backup")
         self._faults.run(self._chance.uniform(*LIFE_SECONDS), 1.5)
         self._writing = False
         for task in tasks:
             assert task.join(40), "a client's call did not end"
         reader = cluster.add_client()
+        if self._counted:
+            self._inside(reader, self._back_up_and_count)
         self._inside(reader, self._look)
         assert not self.outcome.count["refused rows"], "rows are refused of which nothing is damaged"
         self._end(reader)
@@ -171,6 +183,21 @@ class DamagedSchedule:
         self.cluster.runtime.sleep(self._chance.uniform(1.0, LIFE_SECONDS[0]))
         self._backup = take_backup(self.cluster, self._promised)
 
+    def _back_up_and_count(self, operator: ClientProcess) -> None:
+        """METADATA is not flushed in between, as a rule: the files that were put back lack none that is named."""
+        cluster = self.cluster
+        self._look(operator)
+        cluster.runtime.sleep(2.0)  # what compactions leave behind is gone
+        self._backup = take_backup(cluster, self._promised)
+        writer = self._writer(operator, ROWS, "since")
+        for row in ROWS[::3]:
+            with suppress(HbtableError):
+                writer.write(row)
+        before = cluster.lock_files.load(STATE_NUMBER)
+        cluster.masters[0].process.kill()
+        while cluster.lock_files.load(STATE_NUMBER) == before:
+            cluster.runtime.sleep(0.1)
+
     def _inside(self, process: ClientProcess, act: Callable[[ClientProcess], None]) -> None:
         self.cluster.in_process(process, lambda: act(process) or True)
 
@@ -178,7 +205,7 @@ class DamagedSchedule:
         """Everybody stops in order, or dies at once; then something is damaged."""
         cluster, chance = self.cluster, self._chance
         self._inside(reader, lambda _: self._records.extend(reader.client.catalog.all_tablet_rows()))
-        if chance.random() < 0.3:
+        if chance.random() < 0.3 and not self._counted:
             self._faults.stop_everything()
         self._kill_all(reader, 5.0)
         assert self._backup is not None
@@ -186,7 +213,7 @@ class DamagedSchedule:
         if self._kind == WITHHELD:
             damage = self._withhold(reader)
         else:
-            damage = Damager(cluster, chance, self._backup, needed).do(self._kind)
+            damage = Damager(cluster, chance, self._backup, needed, _logs(self._records)).do(self._kind)
         if damage is None:
             self.outcome.count["nothing to damage"] += 1
             return
@@ -356,6 +383,15 @@ def _files(records: list[TabletRecord]) -> Iterator[str]:
     for record in records:
         for _, refs in record.files:
             yield from (ref.path for ref in refs)
+
+
+def _logs(records: list[TabletRecord]) -> dict[str, dict[int, int]]:
+    """By incarnation, then by tablet: the first sequence that it needs of that log."""
+    found: dict[str, dict[int, int]] = {}
+    for record in records:
+        for log in record.logs:
+            found.setdefault(log.incarnation, {})[record.tablet_id] = log.first_needed
+    return found
 
 
 def _check_ids(records: list[TabletRecord]) -> None:

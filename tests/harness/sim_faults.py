@@ -14,7 +14,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 
-from tests.harness.sim_cluster import MasterProcess, ServerProcess, SimCluster, SimProcess
+from tests.harness.sim_cluster import ClientProcess, MasterProcess, ServerProcess, SimCluster, SimProcess
 from tests.harness.sim_late import OF_CLIENTS, OF_ROLES
 from tests.harness.sim_members import BehindMember
 from tests.harness.sim_network import DATANODES, LOCKS, NAMENODE, STORAGE
@@ -45,6 +45,8 @@ class Faults:
         self.kinds = kinds or tuple(self._chance.sample(KINDS, self._chance.randint(2, len(KINDS))))
         self.count: Counter[str] = Counter()
         self.going = False
+        self.near: ClientProcess | None = None
+        """The client that still reaches a server which others do not; None: by chance, one of those that work."""
 
     def run(self, seconds: float, mean_gap_seconds: float = 0.5) -> None:
         """*Switches.* So long; then everything is healed."""
@@ -142,7 +144,7 @@ class Faults:
         cluster, chance = self._cluster, self._chance
         name = chance.choice(cluster.servers).process.name
         away = [LOCKS, *(slot.process.name for slot in cluster.masters)]
-        near = chance.choice(cluster.clients[:WORKERS]).name
+        near = (self.near or chance.choice(cluster.clients[:WORKERS])).name
         away += [client.name for client in cluster.clients if client.name != near and chance.random() < 0.8]
         ways = [way for other in away for way in ((name, other), (other, name))]
         for way in ways:
@@ -156,8 +158,8 @@ class Faults:
         cluster, chance, network = self._cluster, self._chance, self._cluster.network
         name = chance.choice(cluster.servers).process.name
         others = [process.name for process in cluster.processes() if process.name != name]
-        if chance.random() < 0.5:
-            others.remove(chance.choice(cluster.clients[:WORKERS]).name)
+        if self.near is not None or chance.random() < 0.5:
+            others.remove((self.near or chance.choice(cluster.clients[:WORKERS])).name)
         to, away = [(other, name) for other in others], [(name, other) for other in others]
         closed, refused = chance.choice(((to + away, []), (to, []), (away, []), ([], to), ([], away)))
         network.closed.update(closed)

@@ -44,7 +44,8 @@ class Outcome:
 class Schedule:
     """`log_kind`: "" takes turns. `lying_clocks`: leases may be believed for too long (see Journal.trusts_reads); None:
     in one seed of five. `gap_seconds`: between two faults in the mean; 0: by seed, so that in some runs the cluster has
-    time to split and balance. `chores`: what an operator does meanwhile; None: by seed."""
+    time to split and balance. `chores`: what an operator does meanwhile; None: by seed. `near`: one client only reads,
+    and still reaches a server that nobody else does."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Schedule:
         gap_seconds: float = 0.0,
         chores: tuple[str, ...] | None = None,
         session_seconds: float = SESSION_SECONDS,
+        near: bool = False,
     ) -> None:
         self.outcome = Outcome(seed)
         kind = log_kind or (HDFS, WEBHDFS)[seed % 2]
@@ -72,6 +74,7 @@ class Schedule:
         self._seconds = seconds
         self._gap_seconds = gap_seconds or self.cluster.chance.choice(GAPS_SECONDS)
         self._chores = chores
+        self._near = near
         self._going = True
 
     def run(self) -> Outcome:
@@ -102,6 +105,8 @@ class Schedule:
         first = cluster.add_client()
         cluster.in_process(first, lambda: create(first) or True)
         processes = [first, cluster.add_client(), cluster.add_client()]
+        near = processes[-1] if self._near else None
+        self.faults.near = near
         tasks = []
         operators = cluster.add_client()
         operator = Operator(operators, cluster, self._chores)
@@ -114,6 +119,7 @@ class Schedule:
                 self.outcome.seed,
                 deletes_ranges=not others_cells,
                 two_conditions=cluster.options.seams == Seams(),  # seeds that find planted bugs go on doing so
+                only_reads=process is near,
             )
             tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))
         tasks.append(operators.runtime.spawn(operator.run, lambda: self._going, name="operator"))

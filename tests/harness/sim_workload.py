@@ -125,9 +125,11 @@ class Worker:
         seed: int,
         deletes_ranges: bool = True,
         two_conditions: bool = False,
+        only_reads: bool = False,
     ) -> None:
         """`deletes_ranges`: a range that is deleted takes the cells of all families with it, also those of which the
-        journal knows nothing. `two_conditions`: half of the conditional writes go by mutate_if."""
+        journal knows nothing. `two_conditions`: half of the conditional writes go by mutate_if. `only_reads`: as
+        one in three does anyhow."""
         self._two_conditions = two_conditions
         self._process = process
         self._journal = journal
@@ -136,7 +138,7 @@ class Worker:
         self._chance = random.Random(f"worker {name} {seed}")
         self._number = 0
         self._seen: dict[bytes, bytes | None] = {}
-        self._mix = self._chance.choice(_MIXES)
+        self._mix = _MIXES[-1] if only_reads else self._chance.choice(_MIXES)
 
     def run(self, going: Callable[[], bool], pauses: tuple[float, ...] = (0.0, 0.02, 0.08)) -> None:
         """Until not going(); after that at most the operation under way."""

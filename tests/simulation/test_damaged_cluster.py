@@ -1,9 +1,10 @@
 """A whole cluster that is stopped and damaged, seed after seed: what must hold is in harness/sim_damaged.py.
 
-One kind of damage for each seed: a block or the end of an SSTable, of a log or of METADATA, a lost file, one that is
-replaced by an older copy of itself, lost and old files of the lock service, all or a part of the state put back from a
-backup, clocks that jumped, a tablet that an operator withholds and releases. Before it families are dropped and added
-again, and regrouped. `python -m tests.campaigns.cluster_simulation --damage` runs many more.
+One kind of damage for each seed: a block or the end of an SSTable, of a log or of METADATA, the end of a log that only
+its mark tells of, a lost file, one that is replaced by an older copy of itself, lost and old files of the lock service,
+all or a part of the state put back from a backup, clocks that jumped, a tablet that an operator withholds and releases.
+Before it families are dropped and added again, and regrouped. `python -m tests.campaigns.cluster_simulation --damage`
+runs many more.
 """
 
 from collections import Counter
@@ -24,15 +25,13 @@ LOGS = ("log flipped", "log cut", "log zeroed", "log lost")
 SEEDS = range(700_000, 700_020)
 FRESH = 40
 """Fewer than of clusters without damage: each that finds something costs a run of CI. The campaign runs many."""
-ENOUGH = 400
-"""Seeds within which each planted bug must be found; most are within ten. `no mark` is found by one seed in fifty: by
-150 of them one change of schedules in twenty would not meet it."""
-LIKELY = {
-    "flushed root": 46,
-    "new counters": 36,
-    "no mark": 208,
-}
-"""The seed by which a bug was found last that is not found soon: it is tried first."""
+ENOUGH = 60
+"""Seeds within which each planted bug must be found. Each is found by one in eight at least, for its damage and what
+comes before it are such that they lead there (sim_damage_bugs.py)."""
+RARE = {"flushed root": 200}
+"""Found by one seed in forty, after some 60 s of the processor in the mean."""
+LIKELY = {"flushed root": 1034}
+"""The seed by which such a one was found last: it is tried first."""
 
 
 def kept_its_promises(outcome: Outcome) -> None:
@@ -97,8 +96,9 @@ def test_damages_that_no_run_has_seen_before(beyond: int) -> None:
 @pytest.mark.verify
 @pytest.mark.parametrize("name", sorted(DAMAGE_BUGS))
 def test_a_planted_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
-    outcome = found_by(partial(run_damaged_with, name), LIKELY.get(name, 0), ENOUGH)
-    assert outcome is not None, f"{name} was not found in {ENOUGH} seeds"
+    enough = RARE.get(name, ENOUGH)
+    outcome = found_by(partial(run_damaged_with, name), LIKELY.get(name, 0), enough)
+    assert outcome is not None, f"{name} was not found in {enough} seeds"
     print(f"{name}: found by seed {outcome.seed}: {outcome.violations[0][:300]}")
     (without,) = outcomes(partial(run_damaged_with, name, on=False), (outcome.seed,))
     assert not without.violations
