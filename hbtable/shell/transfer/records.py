@@ -8,6 +8,7 @@ csv, tsv   a field a column, named as ImportTsv does: HBASE_ROW_KEY, HBASE_TS_KE
 import base64
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import IO, Final, TypeVar
 
@@ -91,8 +92,7 @@ def _loaded(line: bytes) -> object:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise BadRecord(f"an object has {_short(repr(twice))} twice, and one of the two would be lost: leave it once")
     return made
 

@@ -65,6 +65,13 @@ def test_a_key_that_an_object_has_twice_is_refused(line: bytes, name: str) -> No
         from_json(line)
 
 
+def test_a_key_twice_is_found_among_many() -> None:
+    """Each key was looked for among all before it, which takes minutes for these."""
+    names = ", ".join(f'"k{number}": 1' for number in range(300_000))
+    with pytest.raises(BadRecord, match="an object has 'row' twice"):
+        from_json(f'{{{names}, "row": "r", "row": "s", "cells": []}}'.encode())
+
+
 @pytest.mark.parametrize("text", ["-1", "", "x", "1.5", "9" * 30, "9" * 6000, " 5", "\u0665", "9223372036854775808"])
 def test_a_field_that_is_no_timestamp_is_refused(text: str) -> None:
     with pytest.raises(BadRecord):
