@@ -22,7 +22,10 @@ from hbtable.switches import switches_if_given
 CELLS_AT_ONCE: Final = 10_000
 """A longer row comes in pieces in the long form."""
 _ROWS_BETWEEN_PAUSES: Final = 512
-_CELLS_BETWEEN_PAUSES: Final = 4096
+_BATCH_ROWS: Final = 16384
+_BATCH_BYTES: Final = 1 << 20
+"""A batch ends when it has more of values: pyarrow copies them with Python's lock in its hands, 3 ms for a megabyte on
+a busy machine, and nobody else is served meanwhile."""
 TYPES: Final[Mapping[str, pa.DataType]] = {
     **{str(type): type for type in (
         pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
@@ -85,12 +88,26 @@ class WideForm:
         behind those of the form."""
         if page.columns is not None:
             pieces = page.columns.pieces
-            if pieces:
-                rows = list(chain.from_iterable(piece.rows for piece in pieces))
-                found = zip(*(piece.columns[: len(self.columns)] for piece in pieces), strict=True)
-                yield self.batch(rows, (list(chain(*parts)) for parts in found), pause)
+            if not pieces:
+                return
+            rows = list(chain.from_iterable(piece.rows for piece in pieces))
+            values: list[list[bytes | None]] = []
+            for parts in zip(*(piece.columns[: len(self.columns)] for piece in pieces), strict=True):
+                values.append(list(chain(*parts)))
+                pause()
+            sizes = page.columns.size_bytes
         elif page.rows:
-            yield self.batch([row for row, _ in page.rows], self._by_column(page.rows, pause), pause)
+            rows, values = [row for row, _ in page.rows], self._by_column(page.rows, pause)
+            sizes = None
+        else:
+            return
+        small = sizes is not None and sizes <= _BATCH_BYTES
+
+        def size(at: int) -> int:
+            return 0 if small else sum(len(column[at] or b"") for column in values)
+
+        for first, end in _parts(len(rows), size, pause):
+            yield self.batch(rows[first:end], (column[first:end] for column in values), pause)
 
     @switches_if_given
     def _by_column(self, rows: list[Row], pause: Pause) -> list[list[bytes | None]]:
@@ -147,21 +164,44 @@ class LongForm:
         columns: list[bytes] = []
         times: list[int] = []
         values: list[bytes] = []
-        last_pause = 0
+        size = 0
         for row, cells in page.rows:
             for column, time, value in cells:
                 rows.append(row)
                 columns.append(column)
                 times.append(time)
                 values.append(value)
-            if len(rows) - last_pause > _CELLS_BETWEEN_PAUSES:
-                last_pause = len(rows)
-                pause()
+                size += len(value)
+                if size > _BATCH_BYTES or len(rows) >= _BATCH_ROWS:
+                    yield self._batch(rows, columns, times, values, pause)
+                    rows, columns, times, values, size = [], [], [], [], 0
+        if rows:
+            yield self._batch(rows, columns, times, values, pause)
+
+    @switches_if_given
+    def _batch(
+        self, rows: list[bytes], columns: list[bytes], times: list[int], values: list[bytes], pause: Pause
+    ) -> pa.RecordBatch:
         arrays = []
         for held in (rows, columns, times, values):
             arrays.append(pa.array(held, pa.int64() if held is times else pa.binary()))
             pause()
-        yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@switches_if_given
+def _parts(count: int, size: Callable[[int], int], pause: Pause) -> Iterator[tuple[int, int]]:
+    """The first row of each batch, and the one behind its last, where `size` says how many bytes a row has."""
+    first = size_bytes = 0
+    for at in range(count):
+        size_bytes += size(at)
+        if size_bytes > _BATCH_BYTES or at - first + 1 >= _BATCH_ROWS:
+            yield first, at + 1
+            first, size_bytes = at + 1, 0
+        if not at % _ROWS_BETWEEN_PAUSES:
+            pause()
+    if first < count:
+        yield first, count
 
 
 def _check_row_name(row: object, others: Iterable[str]) -> None:

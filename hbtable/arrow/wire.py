@@ -5,13 +5,13 @@ the rest: it makes lists and structs of JSON, and times of numbers. So nothing t
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyarrow import types as kinds
 
 from hbtable.arrow.decoding import Undecodable, decoder, indexed
-from hbtable.arrow.forms import LongForm, WideColumn, WideForm
+from hbtable.arrow.forms import LongForm, Pause, WideColumn, WideForm
 from hbtable.errors import HbtableError, InvalidRequest
 from hbtable.model.values import shown
 from hbtable.switches import switches_if_given
@@ -38,18 +38,41 @@ def read_as(name: str) -> pa.DataType:
     return type
 
 
+def make_ready() -> None:
+    """To be called once, in a thread: with its first array pyarrow imports pandas, where that is installed, which takes
+    a second."""
+    pa.array([b""], pa.binary())
+
+
 @switches_if_given
-def sent(form: WideForm | LongForm, batches: Iterator[pa.RecordBatch]) -> bytes:
-    """b"": no batch."""
-    sink = pa.BufferOutputStream()
+def sent(form: WideForm | LongForm, batches: Iterator[pa.RecordBatch], pause: Pause) -> list[bytes]:
+    """The pieces of the stream, to be joined; of no batch b""."""
+    sink = _Pieces()
     writer = None
     for batch in batches:
-        writer = writer or pa.ipc.new_stream(sink, form.schema)
+        writer = writer or pa.ipc.new_stream(cast(Any, sink), form.schema)
         writer.write_batch(batch)
+        pause()
     if writer is None:
-        return b""
+        return [b""]
     writer.close()
-    return sink.getvalue().to_pybytes()
+    return sink.pieces
+
+
+class _Pieces:
+    """A file that keeps what is written: pyarrow's own would copy all of it at once in the end."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: object) -> int:
+        piece = bytes(data)  # type: ignore[call-overload]  # a buffer
+        self.pieces.append(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
 
 
 # ---------------------------------------------------------------- the client

@@ -20,6 +20,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import Row
 from hbtable.model.read import COLUMNS_BY_COLUMN, Columns, ScanRequest
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.request_budget import hold
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
@@ -49,6 +50,7 @@ class AdminArrowCalls:
         self._positions = positions
         self._answer_bytes = answer_bytes
         self._pause = pause
+        self._join = Joiner(runtime)
         self._forms: Any = None
         self._wire: Any = None
 
@@ -75,7 +77,8 @@ class AdminArrowCalls:
         batches = list(form.batches(page, self._pause))
         hold(2 * sum(batch.nbytes for batch in batches))  # as batches, and as bytes
         position = self._positions.after(table, scan, page)
-        return AdminArrowPage(self._wire.sent(form, batches), position, page.rows_scanned, page.tablets)
+        stream = self._join(self._wire.sent(form, batches, self._pause))
+        return AdminArrowPage(stream, position, page.rows_scanned, page.tablets)
 
     @switches
     def _size(self, rows: Sequence[Row]) -> int:
@@ -101,7 +104,7 @@ class AdminArrowCalls:
         if self._wire is not None:
             return
         try:
-            self._wire = self._runtime.offload("import", import_module, "hbtable.arrow.wire")
+            self._wire = self._runtime.offload("import", _imported)
             self._forms = import_module("hbtable.arrow.forms")
         except ModuleNotFoundError as error:
             if error.name != "pyarrow":
@@ -121,6 +124,12 @@ class AdminArrowCalls:
         if len({(one.family, one.qualifier) for one in asked}) < len(asked):
             raise BadArgument("a column is asked for twice")
         return self._forms.WideForm(asked)
+
+
+def _imported() -> Any:
+    wire: Any = import_module("hbtable.arrow.wire")
+    wire.make_ready()
+    return wire
 
 
 def _by_column(request: ScanRequest, columns: Sequence[AdminArrowColumn]) -> ScanRequest:
