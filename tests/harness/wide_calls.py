@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -26,12 +26,11 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TBufferedTransport, TSocket
 
-from hbtable.hbase.admin.structs import AdminColumn, AdminFamily, AdminRead, AdminTable
-from hbtable.shell.connection import ShellConnection
 from tests.harness.attackers import OTHER_ADDRESS, say_ready, stopped
 from tests.harness.interfaces import interface
 
 TWO: Any = interface("hbase2")
+ADMIN: Any = interface("admin")
 Setup = Callable[[happybase.Connection, float], None]
 Call = Callable[[happybase.Connection, float], None]
 TABLE = "wide"
@@ -244,14 +243,22 @@ def _increment_rows(connection: happybase.Connection, scale: float) -> None:
 
 
 @contextmanager
-def _thrift2(connection: happybase.Connection) -> Iterator[Any]:
-    """The newer interface of the same server."""
+def _client(connection: happybase.Connection, service: Any) -> Iterator[Any]:
+    """Of another service at the same port, from the attackers' address."""
     transport = TBufferedTransport(_FromElsewhere("127.0.0.1", connection.port, socket_timeout=600_000))
     transport.open()
     try:
-        yield TClient(TWO.THBaseService, TBinaryProtocol(transport))
+        yield TClient(service, TBinaryProtocol(transport))
     finally:
         transport.close()
+
+
+def _thrift2(connection: happybase.Connection) -> Any:
+    return _client(connection, TWO.THBaseService)
+
+
+def _admin(connection: happybase.Connection) -> Any:
+    return _client(connection, ADMIN.HbtableAdmin)
 
 
 def _increment_columns(connection: happybase.Connection, scale: float) -> None:
@@ -286,9 +293,85 @@ def _get_struct(connection: happybase.Connection, _: float) -> None:
 
 
 def _admin_columns(connection: happybase.Connection, scale: float) -> None:
-    columns = [AdminColumn(b"f", b"%09d" % one) for one in range(int(100_000 * scale))]
-    with closing(ShellConnection(f"127.0.0.1:{connection.port}")) as shell:
-        shell.admin("adminGet", TABLE.encode(), b"many", AdminRead(columns))
+    columns = [ADMIN.AdminColumn(b"f", b"%09d" % one) for one in range(int(100_000 * scale))]
+    with _admin(connection) as client:
+        client.adminGet(TABLE.encode(), b"many", ADMIN.AdminRead(columns=columns))
+
+
+def _small_rows(connection: happybase.Connection, scale: float) -> None:
+    """100,000 rows `g..` of a small cell each, and the row `cost` with a cell that searches take long in."""
+    table = connection.table(TABLE)
+    if table.row(b"cost"):
+        return
+    with table.batch(batch_size=2000) as batch:
+        for number in range(int(100_000 * scale)):
+            batch.put(b"g%08d" % number, {b"f:a": b"%d" % number})
+    table.put(b"cost", {b"f:a": b"x" * int(2_000_000 * scale), b"f:b": b"1"})
+
+
+def _all_pages(ask: Callable[[Any], Any], start: bytes, stop: bytes, text: bytes | None = None) -> None:
+    read = ADMIN.AdminRead(filter=text)
+    position = None
+    while True:
+        page = ask(ADMIN.AdminScan(read=read, startRow=start, stopRow=stop, maxRows=1 << 20, position=position))
+        position = page.position
+        if position is None:
+            return
+
+
+def _aggregate_groups(connection: happybase.Connection, _: float) -> None:
+    """A group for each row."""
+    counts = ADMIN.AdminAggregation(aggregates=[ADMIN.AdminAggregate("count", b"f", b"a", "")], rowBytes=9)
+    with _admin(connection) as client:
+        _all_pages(lambda scan: client.adminAggregate(TABLE.encode(), scan, counts), b"g", b"h")
+
+
+def _arrow_wide(connection: happybase.Connection, _: float) -> None:
+    with _admin(connection) as client:
+        _all_pages(lambda scan: client.adminScanArrow(TABLE.encode(), scan, None), b"many", b"manz")
+
+
+def _arrow_rows(connection: happybase.Connection, _: float) -> None:
+    columns = [ADMIN.AdminArrowColumn(b"f", b"%d" % number, "binary") for number in range(200)]
+    with _admin(connection) as client:
+        _all_pages(lambda scan: client.adminScanArrow(TABLE.encode(), scan, columns), b"g", b"h")
+
+
+def _scan_in_one_call(connection: happybase.Connection, _: float) -> None:
+    scan = TWO.TScan(startRow=b"g", stopRow=b"h")
+    with _thrift2(connection) as client:
+        client.getScannerResults(TABLE.encode(), scan, 1_000_000)
+
+
+COSTLY = b"ValueFilter(=, 'regexstring:(?=x)(x?){0,300}(x?){0,300}y')"
+
+
+def _costly_condition(connection: happybase.Connection, _: float) -> None:
+    read = ADMIN.AdminRead(columns=[ADMIN.AdminColumn(b"f", b"a")], filter=COSTLY)
+    change = [ADMIN.AdminOperation(kind=8, family=b"f", qualifier=b"c", value=b"v")]
+    with _admin(connection) as client:
+        client.adminMutateIf(TABLE.encode(), b"cost", read, "", None, change)
+
+
+def _costly_patterns(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"cost", filter=COSTLY)
+
+
+def _expressions(connection: happybase.Connection, _: float) -> None:
+    """In CEL, over cells of 8 MB."""
+    text = b"CelFilter('size(a) > 5 && a == b\"nothing\"', 'a bytes g:0')"
+    _scan(connection, row_prefix=b"large", filter=text)
+
+
+def _many_nodes(connection: happybase.Connection, scale: float) -> None:
+    nodes = b" OR ".join(b"ValueFilter(=, 'binary:%d')" % number for number in range(int(10_000 * scale)))
+    _scan(connection, row_prefix=b"g", filter=nodes)
+
+
+def _delete_ranges(connection: happybase.Connection, scale: float) -> None:
+    with _admin(connection) as client:
+        for number in range(int(100 * scale)):
+            client.adminDeleteRange(TABLE.encode(), b"y%08d" % number, b"y%08d" % (number + 1), -1)
 
 
 def _load(connection: happybase.Connection, scale: float) -> None:
@@ -303,8 +386,8 @@ def _load(connection: happybase.Connection, scale: float) -> None:
 def _create_tablets(connection: happybase.Connection, scale: float) -> None:
     """A table of 5,000 tablets, made and dropped."""
     rows = [b"%06d" % number for number in range(1, int(5000 * scale))]
-    with closing(ShellConnection(f"127.0.0.1:{connection.port}")) as shell:
-        shell.admin("adminCreateTable", AdminTable(b"split", families=[AdminFamily(b"f")]), rows)
+    with _admin(connection) as client:
+        client.adminCreateTable(ADMIN.AdminTable(name=b"split", families=[ADMIN.AdminFamily(name=b"f")]), rows)
     connection.delete_table("split", disable=True)
 
 
@@ -345,6 +428,15 @@ CALLS = {
         WideCall("scan_desert", _deleted_cells, _scan_desert),
         WideCall("increment_desert", _deleted_cells, _increment_desert),
         WideCall("load", _nothing, _load),
+        WideCall("aggregate_groups", _small_rows, _aggregate_groups),
+        WideCall("arrow_wide", _many_cells, _arrow_wide),
+        WideCall("arrow_rows", _small_rows, _arrow_rows),
+        WideCall("scan_in_one_call", _small_rows, _scan_in_one_call),
+        WideCall("costly_condition", _small_rows, _costly_condition),
+        WideCall("costly_patterns", _small_rows, _costly_patterns),
+        WideCall("expressions", _large_rows, _expressions),
+        WideCall("many_nodes", _small_rows, _many_nodes),
+        WideCall("delete_ranges", _nothing, _delete_ranges),
         WideCall("tablets", _nothing, _create_tablets),
     )
 }
