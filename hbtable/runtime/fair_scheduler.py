@@ -314,3 +314,17 @@ class RequestGate:
 
 def _calls(share: HubShare) -> int:
     return share.calls
+
+
+def in_share_of_caller(work: Callable[[], object]) -> Callable[[], object]:
+    """The same work, for another task whose time is to count to the share of the calling one."""
+    share = getattr(gevent.getcurrent(), "share", None)
+    if share is None:
+        return work
+
+    @switches
+    def shared() -> object:
+        gevent.getcurrent().share = share  # type: ignore[attr-defined]
+        return work()
+
+    return shared

@@ -5,7 +5,7 @@ switch. So whoever carries out one after the other lets other tasks run between 
 slice of time together: the event loop begins new tasks by the dozen before it looks at its sockets, and sixteen with a
 slice each kept clients waiting for 60 ms.
 
-The jobs are parts of what the calling task does, so its context variables are theirs.
+The jobs are parts of what the calling task does, so its context variables are theirs, and so is its share of the hub.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from hbtable.errors import HbtableError, LockLost
+from hbtable.runtime.fair_scheduler import in_share_of_caller
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.slices import SharedSlice, in_slices
 from hbtable.switches import switches
@@ -43,7 +44,8 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
                 lost.append(error)
                 return
 
-    tasks = [runtime.spawn(copy_context().run, work, name=name) for _ in range(min(limit, len(jobs)))]
+    shared_work = in_share_of_caller(work)
+    tasks = [runtime.spawn(copy_context().run, shared_work, name=name) for _ in range(min(limit, len(jobs)))]
     for task in tasks:
         task.join()
     for task in tasks:

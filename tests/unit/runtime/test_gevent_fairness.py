@@ -57,3 +57,22 @@ def test_many_tasks_that_work_side_by_side_have_one_slice_of_time_together() -> 
     assert sum(between) == 320
     assert max(between) <= 4, "the client waited for a slice of each of the sixteen"
     runtime.close()
+
+
+def test_what_a_request_has_done_side_by_side_counts_for_its_client() -> None:
+    """It counted as the server's own work, which has a third of the time whoever else there is."""
+    runtime = GeventRuntime()
+    found: list[str] = []
+
+    def job() -> None:
+        runtime.sleep(0)
+        found.append(runtime.fair_scheduler.client())
+
+    def request() -> None:
+        runtime.request_gate("a client", 1000)
+        run_all(runtime, 4, [job] * 8, "jobs")
+
+    assert runtime.spawn(request).join(60)
+    run_all(runtime, 4, [job] * 2, "jobs")
+    assert found == ["a client"] * 8 + ["the server itself"] * 2
+    runtime.close()
