@@ -9,6 +9,7 @@ from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from tests.campaigns.damage import Case, Outcome, cases, check, run_case, table
 from tests.campaigns.damage_life import Life, live
 from tests.campaigns.damage_store import ZOOKEEPER
+from tests.harness.tiers import taking_turns
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
 
@@ -16,19 +17,17 @@ SEED = 20261122
 CASES_OF_A_KIND = 1
 
 
-IN_VERIFY = [(kind, stopped) for kind in (HDFS, WEBHDFS) for stopped in (True, False)]
-FOLDERS = [
-    pytest.param((LOCAL, True), id="stopped"),
-    pytest.param((LOCAL, False), id="killed"),
-    *(
-        pytest.param((kind, stopped), id=f"{kind} {'stopped' if stopped else 'killed'}", marks=pytest.mark.verify)
-        for kind, stopped in IN_VERIFY
-    ),
-]
-"""A single server's folder, and those of a cluster with its lock service."""
+IN_TURNS = [(kind, stopped) for kind in (HDFS, WEBHDFS) for stopped in (True, False)]
+FOLDERS = [(LOCAL, True), (LOCAL, False), *taking_turns(IN_TURNS, 4)]
+"""A single server's folder, and those of a cluster with its lock service, for 40 s of the processor each."""
 
 
-@pytest.fixture(scope="module", params=FOLDERS)
+def named(folder: tuple[str, bool]) -> str:
+    kind, stopped = folder
+    return f"{kind} {'stopped' if stopped else 'killed'}"
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=named)
 def life(request: pytest.FixtureRequest) -> Life:
     logging.disable(logging.CRITICAL)
     kind, stopped = request.param

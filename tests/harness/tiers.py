@@ -20,9 +20,9 @@ def quick_first(values: Iterable[object], quick: int, short: int | None = None) 
     return [*every[:quick], *slow, *([] if short is None else taking_turns(every[short:]))]
 
 
-def taking_turns(values: Iterable[object]) -> list[object]:
-    """Of these `make verify` takes an eighth, by its seed, and `make turns` all."""
-    return [pytest.param(value, marks=turn_marks(value)) for value in values]
+def taking_turns(values: Iterable[object], turns: int = TURNS) -> list[object]:
+    """Of these `make verify` takes one in `turns`, by its seed, and `make turns` all."""
+    return [pytest.param(value, marks=turn_marks(value, turns)) for value in values]
 
 
 def generated(usual: int) -> int:
@@ -31,7 +31,7 @@ def generated(usual: int) -> int:
     return usual if fresh_examples() else usual // 4
 
 
-def turn_marks(value: object) -> list[pytest.MarkDecorator]:
+def turn_marks(value: object, turns: int = TURNS) -> list[pytest.MarkDecorator]:
     """Of one value that takes turns with others: for parameters that are made one by one."""
-    is_its_turn = (crc32(repr(value).encode()) + fresh_seed()) % TURNS == 0
+    is_its_turn = (crc32(repr(value).encode()) + fresh_seed()) % turns == 0
     return [pytest.mark.slow, pytest.mark.turns, *([pytest.mark.verify] if is_its_turn else [])]
