@@ -68,6 +68,8 @@ class WorkerTurns:
             else:
                 share.queue.remove(turn)
             raise
+        if turn.granted.is_set():
+            return share  # it came in the same pass of the event loop as the end of the wait, which wins
         share.queue.remove(turn)
         raise Overloaded(
             f"the worker processes that {self._kind} questions need had no turn for this one within {wait_seconds:.0f} "
