@@ -22,6 +22,7 @@ OLDEST_GOES = {
     "hbase/slow.py": "the latest slow requests, whosever; the log and the counters have the others",
     "runtime/hub_lag.py": "measurements of this process itself",
     "runtime/memory_budget.py": "pages made ahead, which are made again when they are asked for",
+    "runtime/processes/worker_turns.py": "goes by time alone, when nothing is owed any more; others push none out",
     "sstable/cache.py": "a block is read again; scans of everything do not reach the protected part",
     "tabletserver/served_tablets.py": "a master is told everything instead of the changes",
 }

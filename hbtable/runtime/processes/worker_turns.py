@@ -42,7 +42,7 @@ WorkerShare = Share[WorkerTurn]
 class WorkerTurns:
     """Shares out the worker processes of one kind, `places` at a time. Belongs to the hub."""
 
-    __slots__ = ("_clock", "_free", "_kind", "_places", "_shares")
+    __slots__ = ("_clock", "_free", "_kind", "_lately", "_places", "_shares")
 
     def __init__(self, clock: Callable[[], float], kind: str, places: int) -> None:
         self._clock = clock
@@ -50,6 +50,9 @@ class WorkerTurns:
         self._places = places
         self._free = places
         self._shares = FairShares[WorkerTurn](clock, _QUANTUM_SECONDS, _LARGEST_DEBT_SECONDS)
+        self._lately: dict[WorkerShare, float] = {}
+        """The time at which each one's last question ended, oldest first. A client with one question at a time has no
+        other while he sends the next, and what he owes would be forgotten: he came before those who waited for him."""
 
     @switches
     def begin(self, client: str, wait_seconds: float) -> WorkerShare:
@@ -81,10 +84,20 @@ class WorkerTurns:
         share.calls -= 1
         share.usual_seconds = (share.usual_seconds + seconds) / 2
         self._shares.took(share, seconds)
+        now = self._clock()
         if not share.waits:
-            share.left_at = self._clock()
+            share.left_at = now
+        self._remember(share, now)
         self._free += 1
         self._serve()
+
+    def _remember(self, share: WorkerShare, now: float) -> None:
+        """Keeps the share until nothing that it owes is left."""
+        self._lately.pop(share, None)
+        self._lately[share] = now
+        until = now - _LARGEST_DEBT_SECONDS - _QUANTUM_SECONDS
+        while self._lately[oldest := next(iter(self._lately))] < until:
+            del self._lately[oldest]
 
     def _serve(self) -> None:
         """Gives the free workers to those whose turn it is."""

@@ -95,6 +95,16 @@ def test_clients_get_the_same_time_and_not_the_same_number(workers: Workers) -> 
     assert 3 <= quick / slow <= 8, (slow, quick)
 
 
+def test_clients_with_one_question_at_a_time_take_turns(workers: Workers) -> None:
+    """Six have one at a time; two had three times as many answers as the others."""
+    for client in "abcdef":
+        workers.ask(client)
+    for _ in range(60):
+        workers.ask(workers.end(LONG / 2))
+    counts = [workers.begun.count(client) for client in "abcdef"]
+    assert max(counts) - min(counts) <= 1, counts
+
+
 def test_whoever_waits_for_too_long_is_told_and_leaves_no_trace(workers: Workers) -> None:
     workers.ask("many", 2)
     workers.ask("late", wait_seconds=0.0)
