@@ -43,7 +43,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     """See client.table.Table.scan_page."""
     rows: list[Row] = []
     size = scanned = tablets = 0
-    position = request.position
+    told = position = request.position  # `told`: not among rows that have nothing for whoever reads
     while True:
         at, before = place(request, position)
         narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size, not rows)
@@ -52,15 +52,13 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
         except (DataDamaged, LimitExceeded):
             if not rows:
                 raise
-            return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
+            return ScanPage(rows, told, rows_scanned=scanned, tablets=tablets)
         scanned += found.rows_scanned
         if position is None or before or (not request.reversed and position.row == record.range.start):
             tablets += 1
         position = found.next
         if _is_without_rows(found):
-            if position is None and not found.filter_finished:
-                position = _beyond(request, record.range, found.filter_state)
-            return found._replace(next=position, rows_scanned=scanned, tablets=tablets)
+            return _in_their_place(request, record.range, found)._replace(rows_scanned=scanned, tablets=tablets)
         if not rows:
             if position is not None and len(found.rows) >= request.max_rows:
                 return ScanPage(found.rows, position, found.filter_finished, found.filter_state, scanned, tablets)
@@ -71,9 +69,18 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
             position = None if found.filter_finished else _beyond(request, record.range, found.filter_state)
             if position is None:
                 return ScanPage(rows, None, found.filter_finished, found.filter_state, scanned, tablets)
+        if found.rows or found.next is None:
+            told = position
         size += _size(found.rows)
         if len(rows) >= request.max_rows or size >= request.max_bytes:
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
+
+
+def _in_their_place(request: ScanRequest, tablet: RowRange, found: ScanPage) -> ScanPage:
+    """The page of something else than rows, which ends where this tablet's does."""
+    if found.next is not None:
+        return found._replace(tells_hidden_row=not found.rows_scanned)
+    return found if found.filter_finished else found._replace(next=_beyond(request, tablet, found.filter_state))
 
 
 def _is_without_rows(page: ScanPage) -> bool:

@@ -229,8 +229,8 @@ class ThriftGateway:
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
             AdminCellCalls(tables, _families(tables), positions, options.answer_bytes, pause),
-            AdminArrowCalls(self._runtime, tables, positions, options.answer_bytes, pause),
-            AdminAggregateCalls(self._runtime, tables, positions, options, pause),
+            AdminArrowCalls(self._runtime, positions, options.answer_bytes, pause),
+            AdminAggregateCalls(self._runtime, positions, options, pause),
             AdminGrantCalls(self._guard),
             DeclaredAdminCalls(tables, cluster, names, pause),
         )

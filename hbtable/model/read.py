@@ -259,3 +259,6 @@ class ScanPage(NamedTuple):
     """The rows, in the place of `rows`, where they come by column. There may be none of them."""
     aggregated: AggregatedPage | None = None
     """The aggregates of the rows, in their place."""
+    tells_hidden_row: bool = False
+    """`next` lies among rows that had nothing for whoever reads, and may name one of them. Otherwise it is behind a row
+    that had something for him, or where a tablet begins, which everybody may know. A tablet leaves it at False."""

@@ -15,7 +15,6 @@ from hbtable.errors import LimitExceeded
 from hbtable.hbase.admin.cells import scan_request
 from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.structs import AdminAggregatedPage, AdminAggregation, AdminGroup, AdminScan
-from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.model.aggregation import Aggregate, Aggregation
 from hbtable.model.read import AGGREGATED_ROWS, ScanPage
@@ -34,13 +33,11 @@ class AdminAggregateCalls:
     def __init__(
         self,
         runtime: Runtime,
-        tables: TableBackend,
         positions: AdminPositions,
         options: ThriftGatewayOptions,
         pause: Callable[[], object],
     ) -> None:
         self._runtime = runtime
-        self._tables = tables
         self._positions = positions
         self._options = options
         self._pause = pause
@@ -59,7 +56,7 @@ class AdminAggregateCalls:
         groups, scanned, tablets = Groups(asked), 0, 0
         until = self._runtime.clock_seconds() + _PAGE_SECONDS
         while True:
-            page = self._tables.named(table).scan_page(request)
+            page = self._positions.page(table, request)
             scanned, tablets = scanned + page.rows_scanned, tablets + page.tablets
             self._merge(groups, page)
             is_full = 2 * groups.size_bytes > self._options.aggregate_bytes

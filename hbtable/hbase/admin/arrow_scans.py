@@ -15,7 +15,6 @@ from hbtable.errors import LimitExceeded, NotSupported
 from hbtable.hbase.admin.cells import scan_request
 from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.structs import AdminArrowColumn, AdminArrowPage, AdminScan
-from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import Row
 from hbtable.model.read import COLUMNS_BY_COLUMN, Columns, ScanRequest
@@ -40,13 +39,11 @@ class AdminArrowCalls:
     def __init__(
         self,
         runtime: Runtime,
-        tables: TableBackend,
         positions: AdminPositions,
         answer_bytes: int,
         pause: Callable[[], object],
     ) -> None:
         self._runtime = runtime
-        self._tables = tables
         self._positions = positions
         self._answer_bytes = answer_bytes
         self._pause = pause
@@ -68,11 +65,11 @@ class AdminArrowCalls:
         else:
             form = self._wide_form(columns)
             request = _by_column(request, columns)
-        page = self._tables.named(table).scan_page(request)
+        page = self._positions.page(table, request)
         if columns is None:
             while (size := self._size(page.rows)) > self._answer_bytes and len(page.rows) > 1:
                 request = replace(request, max_bytes=max(1, request.max_bytes * self._answer_bytes // (2 * size)))
-                page = self._tables.named(table).scan_page(request)
+                page = self._positions.page(table, request)
             self._hold(size)
         batches = list(form.batches(page, self._pause))
         hold(2 * sum(batch.nbytes for batch in batches))  # as batches, and as bytes

@@ -75,7 +75,7 @@ class AdminCellCalls:
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
         scan = scan or AdminScan()
         position = self._positions.before(table, scan)
-        page = self._tables.named(table).scan_page(scan_request(scan, position, self._answer_bytes, self._pause))
+        page = self._positions.page(table, scan_request(scan, position, self._answer_bytes, self._pause))
         rows = with_pauses(page.rows, self._pause, _ROWS_BETWEEN_PAUSES)
         raw = scan.read is not None and scan.read.raw
         shown = [_row(found, raw, self._pause) for found in rows]

@@ -1,10 +1,14 @@
 """Positions of scans, as the admin service tells them for the next page and takes them back.
 
-A page that ends for its time or its cost ends at whatever row it has come to. Whoever may read the whole table is told
-that row. To everybody else the position is sealed (access.position_seal), whatever row it is: it may be one of which he
-may read nothing.
+A page that ends for its time or its cost may end among rows of which the user may read nothing. Whoever may read the
+whole table is told where. For everybody else the scan goes on until it is behind a row that he sees, or where a tablet
+begins: from a position among other rows he could ask, again and again, whether rows come that he writes meanwhile, and
+would have found the row at which it is by halving.
+
+His positions are sealed as well (access.position_seal): a tablet server of an earlier release still tells such rows.
 """
 
+from dataclasses import replace
 from typing import Final, final
 
 from hbtable.access.position_key import PositionKey
@@ -13,12 +17,13 @@ from hbtable.encoding.varint import decode, decode_bytes, encode, encode_bytes
 from hbtable.hbase.admin.structs import AdminPosition, AdminScan
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.errors import BadArgument
-from hbtable.model.read import ScanPage, ScanPosition
+from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
 from hbtable.switches import switches
 
 SEALED: Final = -1
 """In AdminPosition.cells_done: `row` is a sealed position. Clients of before bring it back as it is."""
-_FORM: Final = b"\1"
+_FORM: Final = b"\2"
+"""Of the first form were positions at any row; they are not taken any more."""
 
 
 @final
@@ -28,6 +33,18 @@ class AdminPositions:
     def __init__(self, tables: TableBackend, key: PositionKey | None) -> None:
         self._tables = tables
         self._key = key
+
+    @switches
+    def page(self, table: bytes | None, request: ScanRequest) -> ScanPage:
+        """One whose position the caller may know. *Switches* for as long as a tablet has nothing for him, at most."""
+        named = self._tables.named(table)
+        tablets = 0
+        while True:
+            page = named.scan_page(request)
+            tablets += page.tablets
+            if not page.tells_hidden_row or self._key is None or self._tables.shows_all_rows(table):
+                return page._replace(tablets=tablets)
+            request = replace(request, position=page.next)
 
     @switches
     def after(self, table: bytes | None, scan: AdminScan, page: ScanPage) -> AdminPosition | None:

@@ -121,7 +121,9 @@ class _Page:
         state.heat.saw(READ + rows - 1, (self._last_row,))
         state.counts.read_families(state.version.layout, families, rows)
         state.tally.examined += rows * len(self._wanted)
-        position = None if is_over else ScanPosition(successor(self._last_row))
+        # Behind a row that was given, if one was: whoever reads may not know of those in between.
+        last_row = self._pieces[-1].rows[-1] if self._pieces else self._last_row
+        position = None if is_over else ScanPosition(successor(last_row))
         return ScanPage([], position, rows_scanned=rows, columns=ColumnSlices(self._pieces, self._bytes))
 
 

@@ -355,7 +355,8 @@ class PageBuilder:
 
     def reach(self, row: bytes) -> None:
         """All that lies before `row` in scan order was looked at, though nothing may have been offered of it, and it
-        ends here. Reversed: and the row itself."""
+        ends here. Reversed: and the row itself. A page that was offered rows ends behind the last of these all the
+        same: whoever reads knows of that one, and may not of `row`."""
         self._reached = row
 
     def page(self, exhausted: bool) -> ScanPage:
@@ -366,7 +367,7 @@ class PageBuilder:
             return ScanPage(self.rows, self._unfinished, False, b"", self.scanned)
         if self.is_finished():
             return ScanPage(self.rows, None, True, state, self.scanned)
-        if self._reached is not None:
+        if self._reached is not None and self._last_row is None:
             position = ScanPosition(self._reached, ROW_DONE if self._reversed else 0, state)
             return ScanPage(self.rows, position, False, state, self.scanned)
         if exhausted or self._last_row is None:  # not exhausted: a row was added, for only that fills a page

@@ -1,7 +1,9 @@
 """No answer to a user who may read one column of one row among thousands has anything of the other rows' keys: every
 read of every service, with pages that end for their time behind rows that he may not know of.
 
-The secret keys are told by their shape, so that also a part of one is found.
+The secret keys are told by their shape, so that also a part of one is found. A user who writes as well asks from each
+position that he was told, again and again, whether rows of his come that he wrote meanwhile: on which side of the
+position a row lies may tell him nothing but where rows are that he sees.
 """
 
 import re
@@ -15,11 +17,12 @@ from hbtable.hbase import cell_methods
 from hbtable.hbase.permissions.methods import ADMIN as REQUIREMENTS
 from hbtable.hbase.permissions.requirements import of_cells
 from hbtable.launch.embedded_cluster import EmbeddedOptions
+from hbtable.model.mutation import DELETE_COLUMN, PUT
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.role import TabletServerOptions
 from tests.harness.guarded_gateway import GuardedGateway, interface
 
-ROOT, BEN, EVA = User("root"), User("ben"), User("eva")
+ROOT, BEN, EVA, MIA = User("root"), User("ben"), User("eva"), User("mia")
 ONE, TWO, ADMIN = interface("thrift1"), interface("thrift2"), interface("admin")
 ROWS: Final = 1300
 KNOWN: Final = b"01100-known"
@@ -90,8 +93,8 @@ def in_gateway(check: Callable[[GuardedGateway, Callable[[User, str], Watched], 
             rows = [ADMIN.AdminMutation(key(n), shown if key(n) == KNOWN else hidden) for n in numbers]
             root.adminMutateRows(table, rows)
             root.adminFlush(table, 0)
-            for user in ("ben", "eva"):
-                root.adminGrant(ADMIN.AdminGrant(user, "R", b"", table, b"f", b"a"), False)
+            for user, rights in (("ben", "R"), ("eva", "R"), ("mia", "RW")):
+                root.adminGrant(ADMIN.AdminGrant(user, rights, b"", table, b"f", b"a"), False)
         check(gateway, lambda user, service: Watched(gateway, user, service, called), called)
         gateway.stop()
 
@@ -269,6 +272,82 @@ def test_a_sealed_position_is_good_for_its_scan_alone() -> None:
         assert SECRETS.search(ben.adminScan(b"t", mine).rows[0].row), "a wider right opens it as well"
 
     in_gateway(check)
+
+
+class Prober:
+    """mia, who sees KNOWN alone, and may write rows of her own. She finds out which of these a scan has yet to come
+    to."""
+
+    def __init__(self, client: Watched) -> None:
+        self.client = client
+        self._clock = 2
+
+    def comes(self, call: Callable[[Any], Any], scan: Any, row: bytes) -> bool:
+        """Whether the row, written for the question and deleted again, comes from the scan's position on."""
+        self._clock += 1
+        before = self._rows(call, scan)
+        self.client.adminMutate(b"t", row, [ADMIN.AdminOperation(PUT, b"f", b"a", self._clock, b"1")], None)
+        try:
+            return self._rows(call, scan) > before
+        finally:
+            self.client.adminMutate(b"t", row, [ADMIN.AdminOperation(DELETE_COLUMN, b"f", b"a", self._clock)], None)
+
+    def _rows(self, call: Callable[[Any], Any], scan: Any) -> int:
+        return sum(page.rowsScanned for page in walked(call, replace_fields(scan)))
+
+    def halved(self, call: Callable[[Any], Any], scan: Any, low: int, high: int) -> tuple[int, int]:
+        """Hidden rows by their numbers, between which the position has to be: next to each other, where it is between
+        two."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.comes(call, scan, b"%05d-mia" % middle) != scan.reversed:
+                high = middle
+            else:
+                low = middle
+        return low, high
+
+
+SEEN: Final = ((0, 999), (1001, 1099), (1101, ROWS))
+"""Stretches without a row that mia sees, or a tablet that begins, by numbers of rows."""
+
+
+def test_who_writes_rows_does_not_find_hidden_ones_by_halving() -> None:
+    """From each position that a read tells, all places that are alike to her are on the same side."""
+
+    def check(gateway: GuardedGateway, client: Callable[[User, str], Watched], _: set[str]) -> None:
+        mia = client(MIA, "admin")
+        prober, positions = Prober(mia), 0
+        for name, call, scan in probed(mia):
+            asked = replace_fields(scan)
+            for page in walked(call, asked):
+                if page.position is None:
+                    continue
+                at = replace_fields(scan, position=page.position)
+                positions += 1
+                for first, last in SEEN:
+                    sides = {prober.comes(call, at, b"%05d-mia" % one) for one in (first, (first + last) // 2, last)}
+                    if len(sides) > 1:
+                        low, _ = prober.halved(call, at, first, last)
+                        pytest.fail(f"{name} {scan}: a page ended behind {key(low)!r}, which mia may not know")
+        assert positions > 8, "no page ended before its rows"
+
+    in_gateway(check)
+
+
+def probed(client: Watched) -> Iterator[tuple[str, Callable[[Any], Any], Any]]:
+    rows = ADMIN.AdminAggregation(aggregates=[ADMIN.AdminAggregate("rows")])
+    limited, by_key = replace_fields(rows, maxRows=1), replace_fields(rows, rowBytes=5, maxRows=1)
+    wide = [ADMIN.AdminArrowColumn(b"f", b"a", "binary")]
+    calls: dict[str, Callable[[Any], Any]] = {
+        "rows": lambda one: client.adminScan(b"t", one),
+        "limited": lambda one: client.adminAggregate(b"t", one, limited),
+        "groups": lambda one: client.adminAggregate(b"t", one, by_key),
+        "arrow": lambda one: client.adminScanArrow(b"t", one, None),
+        "wide": lambda one: client.adminScanArrow(b"t", one, wide),
+    }
+    for name, call in calls.items():
+        for backwards in (False, True):
+            yield name, call, ADMIN.AdminScan(None, b"", b"", backwards, 0, 1)
 
 
 def forged(position: Any) -> Iterator[Any]:
