@@ -249,12 +249,15 @@ class ThriftGateway:
             return self._guard.may(GLOBAL, Action.ADMIN)
 
     @switches
-    def describes(self, user: User, table: bytes) -> bool:
-        """Whether he may see how the table is made; not while that cannot be found out. `table` is canonical."""
+    def describes(self, user: User, table: bytes | None) -> bool:
+        """Whether he may see how the table, or each one (None), is made; not while that cannot be found out. `table` is
+        canonical."""
         if self._guard is None:
             return True
         with acting_as(user), suppress(Unavailable):
             self._guard.in_force()
+            if table is None:
+                return self._guard.may(GLOBAL, Action.CREATE, Action.ADMIN)
             return self._guard.describes(table)
         return False
 

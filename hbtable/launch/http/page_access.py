@@ -1,5 +1,6 @@
 """The checks of the HTTP port's pages, where users are asked who they are (auth.enabled). Figures of a table's families
-are for those who may see how the table is made.
+are for those who may see how the table is made, and those of filters and caches, by which whoever reads a column finds
+out whether there is a row, for those who may see that of every table.
 
 The port has no TLS: passwords and tokens are taken from this machine alone, unless auth.plain_text takes them anywhere.
 A proxy on this machine makes others look like it; where it says so, it has to say as well that it took them over TLS.
@@ -27,6 +28,8 @@ _USER: Final = "hbtable.user"
 """The key of an environment for the user, as servers of WSGI have keys of their own."""
 _TABLE: Final = re.compile(rb'^[a-z_]+\{(?:[^"]*"(?:[^"\\]|\\.)*")*?[^"]*\btable="([^"\\]*)"')
 """A sample of a table, and its name: past other labels, whose values may say anything."""
+OF_SINGLE_READS: Final = (b"hbtable_bloom_", b"hbtable_block_cache_")
+"""The first letters of samples that tell what a single read met."""
 _LINES_BETWEEN_PAUSES: Final = 1024
 
 
@@ -70,14 +73,14 @@ _PROTOCOL: Final = re.compile(r'(?:^|[;,])\s*proto\s*=\s*"?([^";,]*)', re.IGNORE
 
 @final
 class PageAccess:
-    """`administers`: whether a user may administer everything; `describes`: whether he may see how a table is made.
-    `denied`: hears of each refusal: client, page, why."""
+    """`administers`: whether a user may administer everything; `describes`: whether he may see how a table, or
+    each one (None), is made. `denied`: hears of each refusal: client, page, why."""
 
     def __init__(
         self,
         verifier: Verifier,
         administers: Callable[[User], bool],
-        describes: Callable[[User, bytes], bool],
+        describes: Callable[[User, bytes | None], bool],
         plain_text: bool,
         denied: Callable[[str, str, str], None],
         audit: AuditTrail | None = None,
@@ -130,8 +133,11 @@ class PageAccess:
         have tens of thousands of lines."""
         user: User = environment[_USER]
         known: dict[bytes, bool] = {}
+        sees_reads = self._describes(user, None)
 
         def may_see(line: bytes) -> bool:
+            if line.startswith(OF_SINGLE_READS):
+                return sees_reads
             labels = _TABLE.search(line)
             if labels is None:
                 return True
@@ -145,7 +151,7 @@ class PageAccess:
 
 
 def page_access(
-    security: GatewaySecurity, administers: Callable[[User], bool], describes: Callable[[User, bytes], bool]
+    security: GatewaySecurity, administers: Callable[[User], bool], describes: Callable[[User, bytes | None], bool]
 ) -> PageAccess | None:
     """Asks clients of the pages who they are, as `security` asks; None: it does not ask."""
     if security.verifier is None:

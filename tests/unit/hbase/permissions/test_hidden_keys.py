@@ -17,6 +17,8 @@ from hbtable.hbase import cell_methods
 from hbtable.hbase.permissions.methods import ADMIN as REQUIREMENTS
 from hbtable.hbase.permissions.requirements import of_cells
 from hbtable.launch.embedded_cluster import EmbeddedOptions
+from hbtable.launch.http.page_access import OF_SINGLE_READS
+from hbtable.metrics.registry import Registry
 from hbtable.model.mutation import DELETE_COLUMN, PUT
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.role import TabletServerOptions
@@ -357,3 +359,33 @@ def forged(position: Any) -> Iterator[Any]:
         yield replace_fields(position, row=bytes(changed))
     for row in (b"", b"x", position.row[:-1], position.row[:48], position.row + b"x"):
         yield replace_fields(position, row=row)
+
+
+def test_no_figure_that_every_user_may_see_tells_whether_a_guessed_row_is_there() -> None:
+    """One column of each row is read, of rows that are there and of rows that are not; nothing else goes on."""
+
+    def check(gateway: GuardedGateway, client: Callable[[User, str], Watched], _: set[str]) -> None:
+        ben, registry = client(BEN, "admin"), gateway.cluster.registry
+        assert ben.adminGet(b"t", key(1), ADMIN.AdminRead()) == []  # who serves the tablet is known from now on
+        changed: list[set[tuple[str, float]]] = []
+        for guess in (b"%05d-secret", b"%05d-secres"):
+            before = dict(figures(registry))
+            for number in range(200, 300, 7):
+                assert ben.adminGet(b"t", guess % number, ADMIN.AdminRead()) == []
+            changed.append({(name, level - before.get(name, 0)) for name, level in figures(registry)})
+        told = {name for name, _ in changed[0] ^ changed[1]}
+        assert told, "no figure differs at all: the test reads the wrong ones"
+        assert all(name.encode().startswith(OF_SINGLE_READS) for name in told), told
+        root, seer = gateway.client(ROOT, "admin"), gateway.gateway.describes
+        assert [seer(user, None) for user in (ROOT, BEN)] == [True, False]
+        for right, sees in (("R", False), ("C", True), ("A", True)):
+            root.adminGrant(ADMIN.AdminGrant("ben", right), False)
+            assert seer(BEN, None) is sees
+
+    in_gateway(check)
+
+
+def figures(registry: Registry) -> Iterator[tuple[str, float]]:
+    for samples in (registry.counters(), registry.gauges()):
+        for name, labels, level in samples:
+            yield f"{name}{labels}", level

@@ -56,7 +56,11 @@ hbtable_family_files{family="\\",table=\\"anns",table="t"} 1.0
 hbtable_family_files{family="\\\\",table="t"} 1.0
 hbtable_family_files{family="f",table="ns:t"} 2.0
 """
-METRICS = OPEN + OF_ANN + OF_OTHERS
+OF_READS = b"""hbtable_bloom_negative_total 5.0
+hbtable_block_cache_hits_total 6.0
+hbtable_block_cache_bytes 7.0
+"""
+METRICS = OPEN + OF_ANN + OF_OTHERS + OF_READS
 
 
 class Site:
