@@ -87,7 +87,7 @@ scan_request = st.builds(
 aggregated = st.builds(AggregatedPage, st.lists(st.builds(AggregatedGroup, raw, raw), max_size=3), st.just(0))
 scan_page = st.builds(
     ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count, nothing, nothing,
-    nothing | aggregated,
+    nothing | aggregated, st.just(False),
 )  # fmt: skip
 # Groups are named after families, whose bytes need not be UTF-8.
 names = st.binary(max_size=8).map(lambda value: value.decode("utf-8", "surrogateescape"))
