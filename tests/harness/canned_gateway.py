@@ -82,7 +82,7 @@ class CannedRuntime:
         return function(*arguments)
 
     def run_in_process(
-        self, kind: str, job: Job, parts: Sequence[bytes], seconds: float, **turn: object
+        self, kind: str, job: Job, parts: Sequence[bytes], seconds: float, *turn: object, **named: object
     ) -> Sequence[bytes]:
         return job(parts)
 
