@@ -58,17 +58,17 @@ class ServerTable:
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
-        """Up to a thousand rows in a call. Only HBase's own call says that the log is not to be written, and only
-        ours deletes families without their names: those deletes are written to the log."""
-        for skip_log, alike in groupby(mutations, _skips_log):
-            some = list(alike)
-            for first in range(0, len(some), _ROWS_AT_ONCE):
-                part = some[first : first + _ROWS_AT_ONCE]
-                if skip_log:
-                    self._mutate_without_log(part)
-                else:
-                    made = [AdminMutation(mutation.row, _operations(mutation)) for mutation in part]
-                    self._server.admin("adminMutateRows", self.name, made)
+        """Up to a thousand rows in a call, and so all or nothing where one is refused. Only HBase's own call says that
+        the log is not to be written, and only ours deletes families without their names: those deletes are written to
+        the log, and so is everything of a batch that has both kinds."""
+        send = self._mutate_without_log if all(map(_skips_log, mutations)) else self._mutate_logged
+        for first in range(0, len(mutations), _ROWS_AT_ONCE):
+            send(mutations[first : first + _ROWS_AT_ONCE])
+
+    @switches
+    def _mutate_logged(self, mutations: Sequence[RowMutation]) -> None:
+        made = [AdminMutation(mutation.row, _operations(mutation)) for mutation in mutations]
+        self._server.admin("adminMutateRows", self.name, made)
 
     @switches
     def _mutate_without_log(self, mutations: Sequence[RowMutation]) -> None:

@@ -123,6 +123,8 @@ class Table(Rows):
         """
         forms, reading = _arrow("to_arrow", "hbtable.arrow.forms", "hbtable.library.arrow_reading")
         is_wide = isinstance(columns, Mapping)
+        if is_wide and not columns:
+            raise WrongValue("'columns' has no column: give some their types, or leave it out for a record a cell")
         if is_wide and versions not in (None, 1):
             raise WrongValue("with types in 'columns' a record has one value of each column; give names for 'versions'")
         batch_rows = at_least_one("'batch_rows'", batch_rows)

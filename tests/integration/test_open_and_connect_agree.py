@@ -212,6 +212,29 @@ def agree(tables: dict[str, Any], program: Any) -> None:
         assert answers["connect"][number] == expected, program[: number + 1]
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param([("to_arrow", {"row_prefix": b"b", "columns": {}})], id="no column has a type"),
+        pytest.param(
+            [
+                (
+                    "batch",
+                    {"timestamp": 1},
+                    [
+                        ("put", {"row": b"a", "data": {b"f:a": b""}}),
+                        ("put", {"row": b"", "data": {b"f:a": b""}, "wal": False}),
+                    ],
+                )
+            ],
+            id="a bad row of a batch that is logged in part",
+        ),
+    ],
+)
+def test_programs_that_found_a_difference(tables: dict[str, Any], program: Any) -> None:
+    agree(tables, program)
+
+
 @pytest.mark.repeats
 @settings(SETTINGS, max_examples=150, derandomize=True)
 @given(program=PROGRAMS)
