@@ -26,6 +26,7 @@ TRUE: Final = b"=\x01"
 VALUE_BYTES: Final = 1 << 20
 _ANSWER_BYTES: Final = 256 << 10
 """Of all values of an answer."""
+_NUMBERS: Final = {name: struct.Struct(">" + code) for name, code in NUMBER_CODES.items()}
 _UNBOUND: Final = 'UNKNOWN: No value with name "'
 _INSTALL: Final = (
     "CelFilter needs cel-expr-python, which is not installed: pip install 'hbtable[cel]' on each tablet server"
@@ -140,7 +141,7 @@ def _read(value: bytes, read_as: str) -> object:
         return _whole(value.decode())
     if read_as == "json":
         return _usable(json.loads(value))
-    number = struct.Struct(">" + NUMBER_CODES[read_as])
+    number = _NUMBERS[read_as]
     if len(value) != number.size:
         raise ValueError(f"it has {len(value)} bytes")
     return number.unpack(value)[0]
