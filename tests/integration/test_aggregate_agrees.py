@@ -113,15 +113,15 @@ def expected(cells: Cells, kind: Any, cells_of_column: Callable[[Any], list[byte
     found = [number(value, read_as[0]) for value in values]
     if name in ("min", "max"):
         return (min if name == "min" else max)((one for one in found if one == one), default=None)
-    return None if not found else total(found, len(found) if name == "avg" else 1)
+    return None if not found else total(found, name == "avg")
 
 
-def total(found: list[Any], count: int) -> Any:
+def total(found: list[Any], is_average: bool) -> Any:
     special = [one for one in found if isinstance(one, float) and (one != one or abs(one) == float("inf"))]
     if special:
         return sum(special)
-    whole = sum(map(Fraction, found), Fraction(0)) / count
-    if count == 1 and all(isinstance(one, int) for one in found):
+    whole = sum(map(Fraction, found), Fraction(0)) / (len(found) if is_average else 1)
+    if not is_average and all(isinstance(one, int) for one in found):
         return int(whole)
     try:
         return whole.numerator / whole.denominator
