@@ -115,14 +115,19 @@ class Late(DelegatingFake):
         self.inner.compact(tablet_id, major, family)
 
 
-def test_what_no_server_has_heard_of_yet_counts_where_it_was_asked_for(cluster_of, machine):
+@pytest.mark.parametrize("of", ["a table", "a server"])
+def test_what_no_server_has_heard_of_yet_counts_where_it_was_asked_for(cluster_of, machine, of):
     cluster = cluster_of(10)
 
     def body():
         gateway = filled(cluster, machine, 1)
         (server,), waker, transport = cluster.servers, cluster.runtime.event(), cluster.transport
         transport.register_server(server, transport.tablet_service(server), Late(transport.tablet_admin(server), waker))
-        gateway.compactions.adminCompact(b"t", True, 0)
+        if of == "a table":
+            gateway.compactions.adminCompact(b"t", True, 0)
+        else:
+            gateway.compactions.adminCompactServer(server.encode(), True)
+        assert gateway.compactions.adminCompactionState(b"t") == "MAJOR", "by the one who asked, at once"
         cluster.runtime.sleep(1)
         assert gateway.compactions.adminCompactionState(b"t") == "MAJOR"
         waker.set()

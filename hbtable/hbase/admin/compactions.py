@@ -37,9 +37,9 @@ class AdminCompactionCalls:
         self._tables = tables
         self._cluster = cluster
         self._names = names
-        self._asked: Counter[tuple[bytes, bool]] = Counter()
-        """(table, major) of what this gateway has asked for and was not told the end of: the servers may not have
-        heard of all of it."""
+        self._asked: Counter[tuple[bytes | str, bool]] = Counter()
+        """(table or tablet server, major) of what this gateway has asked for and was not told the end of: the servers
+        may not have heard of all of it."""
 
     @switches
     def adminCompact(
@@ -52,41 +52,38 @@ class AdminCompactionCalls:
         admin = self._cluster.admin
         admin.rows_of(canonical, tablet_id or 0)  # what is found in the background is told nobody but the log
         compact = admin.major_compact if major else admin.compact
-        place = (canonical, bool(major))
-        self._asked[place] += 1
-
-        def run() -> None:
-            try:
-                compact(canonical, tablet_id or 0, family or b"")
-            finally:
-                self._asked[place] -= 1
-
-        self._in_background(f"of {canonical!r}", run)
+        work = partial(compact, canonical, tablet_id or 0, family or b"")
+        self._in_background(f"of {canonical!r}", (canonical, bool(major)), work)
 
     @switches
     def adminCompactServer(self, server: bytes | None, major: bool | None) -> None:
         operations = self._cluster.operations
         for one in self._names.living(server):
             work = partial(operations.compact_server, one.name, bool(major))
-            self._in_background(f"of all on {one.name}", work)
+            self._in_background(f"of all on {one.name}", (one.name, bool(major)), work)
 
     @switches
     def adminCompactionState(self, name: bytes | None) -> str:
         canonical = self._tables.canonical(name)
         table = self._cluster.admin.record(canonical)
         servers = owners(self._cluster.admin.tablets(canonical))
-        merging, major = self._asked[canonical, False] > 0, self._asked[canonical, True] > 0
+        places: list[bytes | str] = [canonical, *servers]
+        merging, major = (any(self._asked[place, kind] > 0 for place in places) for kind in (False, True))
         for statuses in self._cluster.admin.statuses(servers).values():
             for status in statuses:
                 if status.record.table_id == table.table_id:
                     merging, major = merging or status.merging, major or status.major
         return _STATES[merging, major]
 
-    def _in_background(self, what: str, work: Callable[[], None]) -> None:
+    def _in_background(self, what: str, place: tuple[bytes | str, bool], work: Callable[[], None]) -> None:
+        self._asked[place] += 1
+
         def run() -> None:
             try:
                 work()
             except HbtableError as error:
                 _LOG.warning("a compaction %s that a client asked for failed: %s", what, error)
+            finally:
+                self._asked[place] -= 1
 
         spawn_counted(self._runtime, run, name="compaction-asked-for")
