@@ -75,9 +75,12 @@ def test_another_process_uses_the_tables_until_it_is_closed(tmp_path: Path) -> N
         assert connected.tables() == [b"t", b"u"]
         assert connected.table("t").regions()[0]["port"] == 0
     assert not (folder / "SOCKET").exists()
-    for _ in range(2):
-        with pytest.raises(hbtable.Unavailable, match=rf"no process shares the data folder {folder} .*programs\.md"):
-            connected.tables()
+    with connected:
+        for _ in range(2):
+            with pytest.raises(
+                hbtable.Unavailable, match=rf"no process shares the data folder {folder} .*programs\.md"
+            ):
+                connected.tables()
 
 
 def test_a_folder_is_shared_and_has_a_port(tmp_path: Path) -> None:
@@ -131,13 +134,13 @@ def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) ->
         process.stdin.flush()
         child = int(process.stdout.readline())
         try:
-            after = hbtable.connect(folder=folder, timeout=60_000)
-            assert before.tables() == after.tables() == [b"t"]
-            process.kill()
-            process.wait()
-            for connected in (before, after):
-                with pytest.raises(hbtable.Unavailable, match="no process shares"):
-                    connected.tables()
+            with hbtable.connect(folder=folder, timeout=60_000) as after:
+                assert before.tables() == after.tables() == [b"t"]
+                process.kill()
+                process.wait()
+                for connected in (before, after):
+                    with pytest.raises(hbtable.Unavailable, match="no process shares"):
+                        connected.tables()
         finally:
             os.kill(child, signal.SIGKILL)
 
@@ -232,18 +235,18 @@ def test_nobody_is_answered_once_the_folder_is_lost(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with hbtable.open(folder, durability="os") as database:
         database.share()
-        connected = hbtable.connect(folder=folder)
-        folder.rename(tmp_path / "moved")
-        shutil.copytree(tmp_path / "moved", folder, ignore=shutil.ignore_patterns("SOCKET"))
+        with hbtable.connect(folder=folder) as connected:
+            folder.rename(tmp_path / "moved")
+            shutil.copytree(tmp_path / "moved", folder, ignore=shutil.ignore_patterns("SOCKET"))
 
-        def is_cut_off() -> bool:
-            try:
-                connected.tables()
-            except (hbtable.Unavailable, hbtable.LockLost):  # cut off, or its call came before that
-                return True
-            return False
+            def is_cut_off() -> bool:
+                try:
+                    connected.tables()
+                except (hbtable.Unavailable, hbtable.LockLost):  # cut off, or its call came before that
+                    return True
+                return False
 
-        eventually(is_cut_off, SOON_SECONDS, "a connection that is cut off")
+            eventually(is_cut_off, SOON_SECONDS, "a connection that is cut off")
 
 
 def test_what_cannot_be_shared(tmp_path: Path) -> None:
