@@ -40,7 +40,7 @@ def _spare_the_collector() -> None:
     processor's time of a start. Requests make many tuples and hardly a cycle, so the collector looks after every 20,000
     new objects that stay, not after 700: a scanned row took 3.8 us of CPU instead of 4.7, a row of a batch 8.7 instead
     of 9.3. With more of them one look would take longer than 10 ms, and nothing else runs meanwhile. cycle_collector.py
-    says when older ones are looked at."""
+    has it look after fewer, where 20,000 take longer, and says when older ones are looked at."""
     gc.freeze()
     gc.set_threshold(_COLLECTED_OBJECTS, 20, 50)
 

@@ -10,6 +10,8 @@ import pytest
 from hbtable.launch.cycle_collector import _CALM_LOOKS, _DUE, _OVERDUE, CycleCollector
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
+USUAL = 20_000
+
 
 class Node:
     """Refers to itself: only the collector frees it."""
@@ -119,5 +121,77 @@ def test_of_two_in_one_process_one_collects(runtime: SimulatedRuntime) -> None:
         first.stop()
         second.stop()
         assert gc.get_threshold() == before
+
+    runtime.run(body)
+
+
+def test_a_look_that_takes_long_is_followed_by_shorter_ones(runtime: SimulatedRuntime) -> None:
+    now = 0.0
+    costs = iter([0.001, 0.018, 0.010, 0.005, 0.004, 0.004, 0.002, 0.0005, 0.0005, 0.0005, 0.0005])
+
+    def processor_seconds() -> float:
+        """Each look asks twice."""
+        nonlocal now, begins
+        begins = not begins
+        now += 0.0 if begins else next(costs)
+        return now
+
+    begins = False
+
+    def body() -> None:
+        gc.set_threshold(USUAL, 10, 10)
+        collector = CycleCollector(runtime, processor_seconds)
+        collector.start()
+        gc.disable()  # the test's own looks alone
+        objects = []
+        for _ in range(11):
+            gc.collect(0)
+            objects.append(gc.get_threshold()[0])
+        gc.enable()
+        # Half as many after each one that is long, down to a number; kept where it is well; twice as many when short.
+        assert objects == [20_000, 10_000, 5000, 2500, 2500, 2500, 2500, 5000, 10_000, 20_000, 20_000]
+        collector.stop()
+        assert gc.get_threshold() == (USUAL, 10, 10)
+        assert collector._looks not in gc.callbacks
+
+    runtime.run(body)
+
+
+def test_looks_at_fewer_objects_are_not_due_sooner(runtime: SimulatedRuntime) -> None:
+    """Or all objects of a large request would be looked at in its middle, after a sixteenth as many."""
+    now = 0.0
+
+    def processor_seconds() -> float:
+        nonlocal now
+        now += 0.004
+        return now
+
+    def body() -> None:
+        gc.set_threshold(USUAL, 10, 10)
+        collector = CycleCollector(runtime, processor_seconds)
+        gc.collect()
+        collector.start()
+        garbage = _old_garbage()
+        runtime.sleep(0.5)  # between two looks
+        _grow(_OVERDUE + 3)  # of which all but the first few are at an eighth as many objects
+        assert gc.get_threshold()[0] == USUAL // 8
+        runtime.sleep(1.0)
+        assert garbage() is not None
+        _grow(7 * _OVERDUE)
+        runtime.sleep(1.0)
+        assert garbage() is None
+        collector.stop()
+
+    runtime.run(body)
+
+
+def test_the_thresholds_of_a_program_stay(runtime: SimulatedRuntime) -> None:
+    def body() -> None:
+        collector = CycleCollector(runtime, lambda: 0.0)
+        collector.start()
+        gc.set_threshold(0)  # the program wants none
+        gc.collect(0)
+        assert gc.get_threshold()[0] == 0
+        collector.stop()
 
     runtime.run(body)
