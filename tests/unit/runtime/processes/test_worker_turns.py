@@ -156,7 +156,7 @@ def test_one_worker_is_shared_too() -> None:
 
 
 def test_questions_of_other_clients_are_answered_beside_many_that_take_long() -> None:
-    runtime = GeventRuntime(GeventOptions(processes=2))
+    runtime = GeventRuntime(GeventOptions(processes=2, process_wait_seconds=600.0))
     for _ in range(2):
         runtime.run_in_process("test", jobs.echo, [], 30.0)
     worked: list[float] = []
