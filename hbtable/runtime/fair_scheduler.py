@@ -74,7 +74,6 @@ class FairScheduler:
         self._shares = FairShares[HubTurn](clock, _QUANTUM_SECONDS, _LARGEST_DEBT_SECONDS)
         self.share: Callable[[str], HubShare] = self._shares.of
         """The same one for all connections of a client, as long as it has any."""
-        self._ring = self._shares.ring
         self._waiting = 0
         self._round = -1
         self._round_began = 0.0
@@ -117,8 +116,8 @@ class FairScheduler:
 
     def goes_on(self, share: HubShare, now: float) -> bool:
         """Whether a request of `share` need not wait."""
-        ring = self._ring
-        is_alone = not ring or len(ring) == share.waits + self._refusals.waits  # who is sent away is no competitor
+        waiting = self._shares.waiting
+        is_alone = not waiting or waiting == share.waits + self._refusals.waits  # who is sent away is no competitor
         if is_alone or not share.calls:
             loop = self._loop or self.begin_hub()
             if loop.iteration != self._round:
@@ -155,7 +154,7 @@ class FairScheduler:
 
     def _refuse_one(self, comer: HubTurn) -> None:
         """The newest request of the client that has most of them waiting: `comer` itself, when it is that client's."""
-        largest = max((share for share in self._ring if share is not self._refusals), key=_calls, default=comer.share)
+        largest = max((share for share in self._shares if share is not self._refusals), key=_calls, default=comer.share)
         refused = comer
         if largest.calls > comer.share.calls + 1:
             refused = next(turn for turn in reversed(largest.queue) if turn.is_call and not turn.over)

@@ -1,13 +1,18 @@
 """Deficit round robin among clients: whose turn it is, where the time that each turn takes is known afterwards only.
 
-Each client has a share with a queue. Shares with a queue stand in a ring. The one whose turn it is takes turns until it
-has used up its credit; each time round the ring it gets a quantum more. Who took more than that lets the others go
-first. Nothing here waits, and nobody's task is known: the hub (fair_scheduler.py) and worker processes
-(processes/worker_turns.py) have one each.
+Each client has a share with a queue. Who comes after a while in which it wanted nothing goes ahead of those that are
+at it, behind the others that came so: a client with a call now and then hardly waits. It takes turns until it has used
+up its credit, and then stands in the ring with those that had theirs. In the ring each gets a quantum more each time
+round. Who took more than that lets the others go first.
+
+Who goes ahead could come without end, each from an address of its own. So those in the ring have as much of the time,
+once they have waited for a certain one. Nothing here waits, and nobody's task is known: the hub (fair_scheduler.py)
+and worker processes (processes/worker_turns.py) have one each.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Generic, TypeVar, final
 from weakref import WeakValueDictionary
 
@@ -19,15 +24,15 @@ class Share(Generic[Turn]):
     """One client's turns, or the server's own."""
 
     __slots__ = (
-        "__weakref__", "calls", "credit", "left_at", "name", "queue", "takes_a_third", "usual_seconds", "waits",
-        "weight",
+        "__weakref__", "calls", "credit", "goes_ahead", "left_at", "name", "queue", "takes_a_third", "usual_seconds",
+        "waits", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, weight: float = 1.0, takes_a_third: bool = False) -> None:
         self.name = name
         self.weight = weight
         self.takes_a_third = takes_a_third
-        """Of the time, at least, however many others there are."""
+        """Of the ring's time, at least, however many others there are."""
         self.queue: deque[Turn] = deque()
         self.calls = 0
         """For whoever shares out, and so is `usual_seconds`."""
@@ -35,24 +40,37 @@ class Share(Generic[Turn]):
         self.credit = 0.0
         """Seconds that it may take before others do."""
         self.waits = False
-        """It is in the ring."""
+        """It is in the ring, or goes ahead of it."""
+        self.goes_ahead = False
         self.left_at = 0.0
 
 
 @final
 class FairShares(Generic[Turn]):
-    """The shares, and the ring of those that wait. `quantum_seconds`: what each gets for a time round. One long turn of
-    a client keeps it back for no longer than `largest_debt_seconds` for each other client that waits."""
+    """The shares, and those of them that wait. `quantum_seconds`: what each gets for a time round. One long turn of a
+    client keeps it back for no longer than `largest_debt_seconds` for each other client that waits; and for so long
+    those that go ahead may take turns while others wait in the ring."""
 
-    __slots__ = ("_clock", "_largest_debt_seconds", "_quantum_seconds", "_shares", "ring")
+    __slots__ = (
+        "_ahead", "_ahead_seconds", "_clock", "_largest_debt_seconds", "_quantum_seconds", "_ring", "_shares",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(self, clock: Callable[[], float], quantum_seconds: float, largest_debt_seconds: float) -> None:
         self._clock = clock
         self._quantum_seconds = quantum_seconds
         self._largest_debt_seconds = largest_debt_seconds
         self._shares = WeakValueDictionary[str, Share[Turn]]()
-        self.ring: deque[Share[Turn]] = deque()
-        """Those with a queue, and perhaps some whose queue has become empty."""
+        # Those with a queue, and perhaps some whose queue has become empty.
+        self._ahead: deque[Share[Turn]] = deque()
+        self._ring: deque[Share[Turn]] = deque()
+        self._ahead_seconds = 0.0
+        """More than those in the ring had, since it was not empty."""
+        self.waiting = 0
+        """The number of shares that go ahead or stand in the ring: a request asks for it each time."""
+
+    def __iter__(self) -> Iterator[Share[Turn]]:
+        return chain(self._ahead, self._ring)
 
     def of(self, client: str) -> Share[Turn]:
         """The same one as long as somebody has it."""
@@ -67,29 +85,51 @@ class FairShares(Generic[Turn]):
         if share.waits:
             return
         share.waits = True
+        self.waiting += 1
         # What it owes is forgiven as fast as the others could have taken it.
         share.credit = min(self._quantum_seconds, share.credit + self._clock() - share.left_at)
-        if share.credit > 0:
-            self.ring.appendleft(share)  # it wanted nothing for a while: a client with a call now and then never waits
+        share.goes_ahead = share.credit > 0
+        if share.goes_ahead and share.takes_a_third:
+            self._ahead.appendleft(share)  # no client can do as if it was the server
         else:
-            self.ring.append(share)
+            (self._ahead if share.goes_ahead else self._ring).append(share)
 
     def next(self, now: float) -> Share[Turn]:
         """The share whose turn it is; its queue has one. To be called while somebody waits."""
-        ring, quantum_seconds = self.ring, self._quantum_seconds
+        ahead, ring, quantum_seconds = self._ahead, self._ring, self._quantum_seconds
         while True:
-            share = ring[0]
+            if not ring:
+                self._ahead_seconds = 0.0
+            is_ahead = bool(ahead) and self._ahead_seconds < self._largest_debt_seconds
+            share = ahead[0] if is_ahead else ring[0]
             if not share.queue:
-                ring.popleft()
-                share.waits = False
+                (ahead if is_ahead else ring).popleft()
+                share.waits = share.goes_ahead = False
+                self.waiting -= 1
                 share.left_at = now
             elif share.credit > 0:
                 return share
+            elif is_ahead:
+                share.goes_ahead = False
+                ring.append(ahead.popleft())
             else:
                 weight = max(1.0, (len(ring) - 1) / 2) if share.takes_a_third else share.weight
-                share.credit = quantum_seconds if len(ring) == 1 else share.credit + weight * quantum_seconds
+                share.credit = quantum_seconds if self.waiting == 1 else share.credit + weight * quantum_seconds
                 ring.rotate(-1)
 
     def took(self, share: Share[Turn], seconds: float) -> None:
         """A turn of it took so long."""
         share.credit = max(share.credit - seconds, -self._largest_debt_seconds)
+        if share.goes_ahead:
+            self._ahead_seconds += seconds
+        elif self._ahead_seconds:
+            self._ahead_seconds = max(0.0, self._ahead_seconds - seconds)
+
+    def put_aside(self, share: Share[Turn]) -> None:
+        """next() passes over the one that it gave last, until take_back()."""
+        (self._ahead if share.goes_ahead else self._ring).popleft()
+
+    def take_back(self, shares: Sequence[Share[Turn]]) -> None:
+        """Those that were put aside, in the order in which they were."""
+        for share in reversed(shares):
+            (self._ahead if share.goes_ahead else self._ring).appendleft(share)

@@ -8,7 +8,6 @@ one that it has: whoever asks a short question then waits for nobody. With as ma
 one of them to end, and comes next.
 """
 
-from collections import deque
 from collections.abc import Callable
 from typing import Final, final
 
@@ -101,15 +100,16 @@ class WorkerTurns:
 
     def _serve(self) -> None:
         """Gives the free workers to those whose turn it is."""
-        ring, now = self._shares.ring, self._clock()
-        aside: deque[WorkerShare] = deque()
-        while self._free and any(share.queue for share in ring):
-            share = self._shares.next(now)
+        shares, now = self._shares, self._clock()
+        aside: list[WorkerShare] = []
+        while self._free and any(share.queue for share in shares):
+            share = shares.next(now)
             if self._free == 1 and share.calls and share.usual_seconds > _LONG_SECONDS:
-                aside.append(ring.popleft())
+                shares.put_aside(share)
+                aside.append(share)
                 continue
             turn = share.queue.popleft()
             share.calls += 1
             self._free -= 1
             turn.granted.set()
-        ring.extendleft(reversed(aside))
+        shares.take_back(aside)
