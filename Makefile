@@ -2,7 +2,8 @@
 #
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts, @switches
 #   make test-quick      at each save: no processes, no waiting  make test     the promise to a newcomer: all but verify
-#   make verify   what CI adds: long simulations by a seed that changes, planted bugs, and the three below
+#   make verify   what CI adds: of long simulations, planted bugs and the three below a slice, by a seed that changes
+#   make verify-all      all of that whole, which takes hours
 #   make compat   happybase's suite and HBase's recorded answers
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
@@ -26,7 +27,7 @@
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
 #   make hot-ranges | table-of-faults     clusters of real processes (a JDK and Maven): splits by load; each fault of docs/operations.md
-#   make turns            tests of which make verify takes an eighth, by its seed
+#   make turns            tests of which make verify takes some, an eighth say, by its seed
 #   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -86,10 +87,20 @@ TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(
 # To collect all tests for a few of them takes longer than some of these do.
 MEASURING = $(shell grep -rlw --include='test_*.py' 'mark\.alone' tests)
 
+# What takes turns: in `make verify` as many as its seed says, and else all.
+export TURNS
+TAKEN ?=
+verify: export TAKEN := verify or not turns
+AND_TAKEN = $(if $(TAKEN), and ($(TAKEN)))
+
+.PHONY: verify-all
+verify-all:
+	$(MAKE) verify TURNS=all
+
 .PHONY: verify
 verify: $(VENV)/.test $(VENV)/.web $(VENV)/.engines $(VENV)/.manual $(VENV)/.types # here, as pip takes hbtable out of what two sides would use
 	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
-	@$(call TIMED,$(BIN)/pytest -m alone $(MEASURING),tests that measure)
+	@$(call TIMED,$(BIN)/pytest -m "alone$(AND_TAKEN)" $(MEASURING),tests that measure)
 	@$(call TIMED,$(MAKE) cluster-test-alone,cluster tests that measure)
 	@$(call TIMED,.ci/side-by-side "$(MAKE) manual" "$(MAKE) types",make manual and make types)
 	@$(call TIMED,.ci/side-by-side "$(MAKE) compat" "$(MAKE) other-systems",make compat and make other-systems)
@@ -107,7 +118,7 @@ types: $(VENV)/.types
 
 .PHONY: long-tests
 long-tests: $(VENV)/.test $(VENV)/.web $(VENV)/.engines
-	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis and not repeats) and not alone" tests
+	$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis and not repeats and not turns) and not alone" tests
 
 .PHONY: other-systems
 other-systems: $(VENV)/.test
@@ -139,7 +150,7 @@ format: $(VENV)/.test
 .PHONY: compat
 compat: $(VENV)/.test
 	@$(BIN)/python -m tests.harness.languages
-	$(BIN)/pytest $(if $(HBTABLE_COMPAT_SERVER),,$(PARALLEL)) compat-tests $(ARGS)
+	$(BIN)/pytest $(if $(HBTABLE_COMPAT_SERVER),,$(PARALLEL)) $(if $(TAKEN),-m "$(TAKEN)") compat-tests $(ARGS)
 
 .PHONY: cluster-test
 cluster-test: $(VENV)/.test
@@ -157,13 +168,13 @@ INSTALL_HDFS = @if command -v java >/dev/null && command -v mvn >/dev/null; then
 .PHONY: cluster-test-waiting
 cluster-test-waiting: $(VENV)/.test
 	$(INSTALL_HDFS)
-	$(BIN)/pytest -n 4 --dist worksteal -m "not alone" cluster-tests
+	$(BIN)/pytest -n 4 --dist worksteal -m "not alone$(AND_TAKEN)" cluster-tests
 
 # Those that measure use a seventh of two processors, two of them at once, and have nothing but each other beside them.
 .PHONY: cluster-test-alone
 cluster-test-alone: $(VENV)/.test
 	$(INSTALL_HDFS)
-	$(BIN)/pytest -n 2 --dist worksteal -m alone cluster-tests
+	$(BIN)/pytest -n 2 --dist worksteal -m "alone$(AND_TAKEN)" cluster-tests
 
 .PHONY: bench
 bench: $(VENV)/.test

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.fresh_seed import choose_seed, fresh_seed
+from tests.harness.fresh_seed import fresh_seed
 from tests.harness.real_servers import (
     HdfsServers,
     ZooKeeperServer,
@@ -19,10 +19,15 @@ from tests.harness.real_servers import (
     running_hdfs,
     running_zookeeper,
 )
+from tests.harness.runs import begin_run, show_commands
 
 
 def pytest_configure() -> None:
-    choose_seed()
+    begin_run()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    show_commands(terminalreporter)
 
 
 def pytest_report_header() -> str:

@@ -17,6 +17,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
@@ -70,7 +71,7 @@ def read(cluster: ProcessCluster) -> dict[bytes, bytes]:
         return {row: cells[b"f:v"] for row, cells in connection.table("t").scan()}
 
 
-@pytest.mark.parametrize("native", [True, False], ids=["hdfs", "webhdfs"])
+@pytest.mark.parametrize("native", taking_turns([True, False], 2), ids=["hdfs", "webhdfs"])
 def test_a_cluster_that_lost_metadata_is_brought_back(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path, native: bool
 ) -> None:

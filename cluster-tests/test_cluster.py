@@ -10,6 +10,7 @@ import pytest
 from tests.harness import happybase_suite
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.java
 SPLITS = [b"b", b"c", b"d", b"e", b"f"]
 
 
-@pytest.fixture(params=["hdfs", "webhdfs"])
+@pytest.fixture(params=taking_turns(["hdfs", "webhdfs"], 2))
 def files(request: pytest.FixtureRequest, hdfs_servers: HdfsServers, own_folder: str) -> str:
     return hdfs_servers.hdfs(own_folder) if request.param == "hdfs" else hdfs_servers.webhdfs(own_folder)
 

@@ -14,6 +14,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess, until_put
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -75,6 +76,7 @@ def stranger_reads(server: RoleProcess) -> str:
     return "pong"
 
 
+@long_test("a key role by role")
 def test_a_cluster_is_given_a_key_role_by_role(cluster: ProcessCluster, tmp_path: Path) -> None:
     cluster.start(2)
     cluster.create_table("t", [b"g", b"n"])

@@ -18,6 +18,7 @@ from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_sy
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers
+from tests.harness.tiers import long_test, taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 INCARNATION = "server-1"
@@ -31,7 +32,7 @@ def runtime() -> Iterator[GeventRuntime]:
     runtime.close(grace_seconds=0.1)
 
 
-@pytest.mark.parametrize("place", [0, -1], ids=["first", "last"])
+@pytest.mark.parametrize("place", taking_turns([0, -1], 2), ids=["first", "last"])
 def test_a_log_at_rest_gets_its_second_copy_back(
     hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime, place: int
 ) -> None:
@@ -77,6 +78,7 @@ def _safe(servers: HdfsServers, path: str, dead: int) -> bool:
     return not nodes or (dead not in nodes and len(nodes) == 2)
 
 
+@long_test("a pipeline that shrank")
 def test_a_pipeline_that_shrank_to_one_copy_is_left_when_there_is_a_datanode_again(
     hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime
 ) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.campaigns.fencing import on_real_servers
 from tests.harness.real_servers import HdfsServers
+from tests.harness.tiers import taking_turns
 
 TRIALS = 10
 """Of three seconds each. tests/simulation/test_fencing_trials.py has more over fakes of both, in less time."""
@@ -13,7 +14,7 @@ def _address(servers: HdfsServers, adapter: str, folder: str) -> str:
     return servers.webhdfs(folder) if adapter == "webhdfs" else servers.hdfs(folder)
 
 
-@pytest.mark.parametrize("adapter", ["webhdfs", "hdfs"])
+@pytest.mark.parametrize("adapter", taking_turns(["webhdfs", "hdfs"], 2))
 def test_whatever_a_zombie_acknowledged_is_in_the_manifest(
     hdfs_servers: HdfsServers, own_folder: str, adapter: str
 ) -> None:
@@ -23,7 +24,7 @@ def test_whatever_a_zombie_acknowledged_is_in_the_manifest(
     assert tally.stopped == tally.trials
 
 
-@pytest.mark.parametrize("adapter", ["webhdfs", "hdfs"])
+@pytest.mark.parametrize("adapter", taking_turns(["webhdfs", "hdfs"], 2))
 def test_a_writer_that_does_not_look_for_the_marker_is_caught(
     hdfs_servers: HdfsServers, own_folder: str, adapter: str
 ) -> None:

@@ -17,6 +17,7 @@ from hbtable.fs.webhdfs.http import HttpConnections
 from hbtable.fs.webhdfs.requests import WebHdfsRequest, WebHdfsResponse, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.long_timeouts import LONG_TIMEOUTS
+from tests.harness.tiers import long_test, taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
@@ -41,7 +42,7 @@ def runtime() -> Iterator[GeventRuntime]:
     real.close()
 
 
-@pytest.fixture(params=["webhdfs", "hdfs"])
+@pytest.fixture(params=taking_turns(["webhdfs", "hdfs"], 2))
 def adapter(
     request: pytest.FixtureRequest, addresses: dict[str, str], runtime: GeventRuntime, own_folder: str
 ) -> Iterator[Adapter]:
@@ -125,6 +126,7 @@ def test_an_empty_answer_is_what_a_rename_with_options_gets(web: FileSystem, ask
     assert (again.status, again.body) == (200, b'{"boolean":false}')
 
 
+@long_test("a folder of thousands")
 def test_a_folder_of_thousands_is_listed_whole(web: FileSystem, ask: Ask, own_folder: str) -> None:
     for number in range(1205):
         assert ask("PUT", f"{own_folder}/t/{number:04d}/x", "MKDIRS").status == 200

@@ -18,6 +18,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness import kdc
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_kerberized_hdfs
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
@@ -78,7 +79,7 @@ def address(kerberized: Kerberized, scheme: str, folder: str) -> str:
     return servers.hdfs(folder) if scheme == "hdfs" else servers.webhdfs(folder)
 
 
-@pytest.fixture(params=["webhdfs", "hdfs"])
+@pytest.fixture(params=taking_turns(["webhdfs", "hdfs"], 2))
 def adapter(
     request: pytest.FixtureRequest, kerberized: Kerberized, runtime: GeventRuntime, own_folder: str
 ) -> Iterator[Adapter]:
@@ -124,7 +125,7 @@ def test_without_a_ticket_nothing_is_opened(
             open_file_system(address(kerberized, scheme, own_folder), runtime, options(kerberized))
 
 
-@pytest.mark.parametrize("scheme", ["hdfs", "webhdfs"])
+@pytest.mark.parametrize("scheme", taking_turns(["hdfs", "webhdfs"], 2))
 def test_a_cluster_keeps_what_it_acknowledged(
     kerberized: Kerberized, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path, scheme: str
 ) -> None:

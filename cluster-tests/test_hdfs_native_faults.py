@@ -12,6 +12,7 @@ from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import AppendFile
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = pytest.mark.alone
@@ -43,7 +44,7 @@ def _lasts(call: object) -> float:
     return time.monotonic() - started
 
 
-@pytest.mark.parametrize("fault", ["kill", "freeze"])
+@pytest.mark.parametrize("fault", taking_turns(["kill", "freeze"], 2))
 def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
     fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime, fault: str
 ) -> None:

@@ -15,6 +15,7 @@ from hbtable.master.servers.server_reports import ServerReports
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.real_servers import HdfsServers
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS
 
 pytestmark = pytest.mark.java
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.java
 OLD_SECONDS = 3600.0
 
 
-@pytest.fixture(params=["hdfs", "webhdfs"])
+@pytest.fixture(params=taking_turns(["hdfs", "webhdfs"], 2))
 def fs(request: pytest.FixtureRequest, hdfs_servers: HdfsServers, own_folder: str) -> Iterator[FileSystem]:
     address = hdfs_servers.hdfs(own_folder) if request.param == "hdfs" else hdfs_servers.webhdfs(own_folder)
     opened = open_file_system(address, GeventRuntime(), LONG_TIMEOUTS)

@@ -13,6 +13,7 @@ from hbtable.shell.connection import ShellConnection
 from hbtable.shell.main import ShellOptions, make_session
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
@@ -103,6 +104,7 @@ def holders(cluster: ProcessCluster, prefix: bytes) -> list[RoleProcess]:
     return [cluster.server_of(port) for port, names in found if any(name.startswith(prefix) for name in names)]
 
 
+@long_test("a server out of service")
 def test_a_server_is_taken_out_of_service_and_put_back(cluster: ProcessCluster, ask: Ask) -> None:
     rows = filled(cluster)
     metadata = holders_of_metadata(cluster)

@@ -7,12 +7,14 @@ import pytest
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster
 from tests.harness.throttled_puts import LIMIT, fill_to_its_limit, passed
+from tests.harness.tiers import long_test
 
 pytestmark = pytest.mark.java
 ROWS = [b"a", b"c", b"m", b"t"]
 """One of each tablet; two tablets are on each server."""
 
 
+@long_test("quotas of a cluster")
 def test_throttles_of_machines_and_of_the_cluster_and_space(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:

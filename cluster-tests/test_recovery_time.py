@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess, until_put
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import in_time
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1500)]
@@ -60,7 +61,10 @@ def recovery(cluster: ProcessCluster, supervised: bool) -> float:
     return taken
 
 
-@pytest.mark.parametrize(("supervised", "most_seconds"), [(False, SESSION_SECONDS + in_time(8)), (True, in_time(5))])
+CASES = [pytest.param(False, SESSION_SECONDS + in_time(8)), pytest.param(True, in_time(5))]
+
+
+@pytest.mark.parametrize(("supervised", "most_seconds"), taking_turns(CASES, 2))
 def test_the_last_tablet_of_a_killed_server_takes_writes_again(
     hdfs_servers: HdfsServers,
     zookeeper_server: ZooKeeperServer,

@@ -25,6 +25,7 @@ from tests.harness.real_servers import (
     running_zookeeper,
 )
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 pytestmark = pytest.mark.java
@@ -124,6 +125,7 @@ class Lives:
         eventually(lambda: self.known() == self.living(), SOON_SECONDS, f"only the servers {self.living()}")
 
 
+@long_test("a cluster stopped or killed")
 def test_a_cluster_that_is_stopped_or_killed_goes_on_where_it_was(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
@@ -159,6 +161,7 @@ def test_a_cluster_that_is_stopped_or_killed_goes_on_where_it_was(
         lives.check()
 
 
+@long_test("everything was killed")
 def test_a_cluster_comes_back_after_everything_under_it_was_killed_too(
     hdfs_servers: HdfsServers, own_zookeeper: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:

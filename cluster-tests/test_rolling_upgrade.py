@@ -16,6 +16,7 @@ import pytest
 from hbtable.shell.connection import ShellConnection
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess, until_put
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -114,7 +115,7 @@ def balanced(server: RoleProcess) -> bool:
 
 @pytest.mark.parametrize(
     ("release", "cluster"),
-    COMBINATIONS,
+    taking_turns([pytest.param(*one) for one in COMBINATIONS], 3),
     indirect=True,
     ids=[f"{path.name.removesuffix('.tar.xz')}-{files}" for path, files in COMBINATIONS],
 )

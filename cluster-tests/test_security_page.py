@@ -6,11 +6,13 @@ import pytest
 
 from tests.harness.document_blocks import PageRun, blocks_of
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
+from tests.harness.tiers import long_test
 
 pytestmark = pytest.mark.java
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 
 
+@long_test("a cluster with users by its page")
 def test_from_nothing_to_a_cluster_with_users(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.fresh_seed import fresh_seed
 from tests.harness.real_servers import HdfsServers, require_java, running_hdfs
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = pytest.mark.alone
@@ -44,7 +45,7 @@ LIMITS = {"hdfs": (1.5, 4.0), "webhdfs": (15.0, 30.0)}
 """Of the median and of the longest."""
 
 
-@pytest.fixture(scope="module", params=LIMITS)
+@pytest.fixture(scope="module", params=taking_turns(LIMITS, 2))
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

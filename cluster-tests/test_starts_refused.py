@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_zookeeper
 from tests.harness.role_processes import ProcessCluster
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time, of_the_program
 
 pytestmark = pytest.mark.java
@@ -40,12 +41,12 @@ def refused(cluster: ProcessCluster, code: int, words: str, *settings: str, role
     assert time.monotonic() - began < in_time(REFUSED_SECONDS)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", taking_turns(SCHEMES, 2))
 def test_a_port_where_no_namenode_is(cluster: ProcessCluster, zookeeper_server: ZooKeeperServer, scheme: str) -> None:
     refused(cluster, 1, "no NameNode can be reached", f"cluster.files={scheme}://{zookeeper_server.address}/x")
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", taking_turns(SCHEMES, 2))
 def test_a_namenode_in_safe_mode(
     cluster: ProcessCluster, hdfs_servers: HdfsServers, own_folder: str, scheme: str
 ) -> None:

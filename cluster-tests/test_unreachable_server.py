@@ -16,6 +16,7 @@ from hbtable.shell.connection import ShellConnection
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, free_ports
 from tests.harness.role_processes import ProcessCluster, RoleProcess, until_put
 from tests.harness.tcp_proxy import TcpProxy
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -41,6 +42,7 @@ def filled(cluster: ProcessCluster) -> None:
             connection.table("t").put(row, columns)
 
 
+@long_test("a server that nobody reaches")
 def test_rows_and_metadata_of_a_server_that_nobody_reaches_are_served_again(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
@@ -64,6 +66,7 @@ def test_rows_and_metadata_of_a_server_that_nobody_reaches_are_served_again(
             assert "gives its tablets up: the master and 2 of the 2 tablet servers" in server.log()
 
 
+@long_test("one that may not give up")
 def test_one_that_may_not_give_up_is_shown(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:

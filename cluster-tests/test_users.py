@@ -10,6 +10,7 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
@@ -52,6 +53,7 @@ def let_in(server: RoleProcess, name: str, secret: str) -> bool:
     return done.returncode == 0
 
 
+@long_test("users at every gateway")
 def test_every_gateway_knows_the_users_and_hears_of_changes(cluster: ProcessCluster) -> None:
     one, other = cluster.servers
     assert not let_in(one, "ann", SECRET)

@@ -16,6 +16,7 @@ from Hbase_thrift import IOError as HBaseError
 from tests.harness.fresh_seed import fresh_seed
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1500)]
@@ -73,6 +74,7 @@ class Worker:
         assert not self._thread.is_alive()
 
 
+@long_test("zombies")
 def test_a_server_that_was_stopped_and_wakes_does_no_harm(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:

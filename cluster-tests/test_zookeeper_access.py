@@ -19,6 +19,7 @@ from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
@@ -184,6 +185,7 @@ def hbtable(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.slow
+@long_test("a protected ZooKeeper")
 def test_a_cluster_of_processes_is_protected(
     hdfs_servers: HdfsServers,
     zookeeper_server: ZooKeeperServer,

@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, require_java
 from tests.harness.role_processes import ProcessCluster
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 from tests.harness.written_rows import WrittenRows
 from tests.harness.zookeeper_ensemble import ZooKeeperEnsemble, running_ensemble
@@ -38,6 +39,7 @@ def cluster(
         yield roles
 
 
+@long_test("a member of ZooKeeper lost")
 def test_whichever_member_is_lost_writes_go_on_within_a_session_and_nothing_is_lost(
     ensemble: ZooKeeperEnsemble, cluster: ProcessCluster
 ) -> None:

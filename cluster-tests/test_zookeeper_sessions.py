@@ -18,6 +18,7 @@ from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.wire import close_session, parse_hosts
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import ZooKeeperServer
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, RunningTime, eventually, freeze, in_time
 
 SESSION_SECONDS = in_time(3.0)
@@ -93,6 +94,7 @@ def _sample(bench: Bench, session: ZooKeeperSession, states: set[bool]) -> None:
         bench.runtime.sleep(0.01)
 
 
+@long_test("ZooKeeper away for long")
 def test_away_for_longer_it_suspends_sessions_and_ends_none(bench: Bench) -> None:
     """ZooKeeper gives each session its full time again when it starts."""
     session, quick = bench.session(), bench.session(call_seconds=CALL_SECONDS)

@@ -13,8 +13,23 @@ from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness import kdc, ways_in
 from tests.harness.certificates import put_certificate
+from tests.harness.fresh_seed import fresh_seed
 from tests.harness.known_token import RECORD
+from tests.harness.runs import begin_run, show_commands
 from tests.harness.server import ServerProcess
+
+
+def pytest_configure() -> None:
+    begin_run()
+
+
+def pytest_report_header() -> str:
+    return f"seed of what takes turns: {fresh_seed()} (SEED={fresh_seed()} takes it again)"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    show_commands(terminalreporter)
+
 
 _KERBEROS = {"python-gssapi": "gssapi", "pykerberos": "kerberos"}
 """Packages and their modules."""

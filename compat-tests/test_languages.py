@@ -18,6 +18,7 @@ from hbtable.access.store import AccountFile
 from tests.harness import kdc, languages
 from tests.harness.certificates import CA, put_certificate
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import crossed, taking_turns
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "clients.md"
 SOURCES = {
@@ -34,16 +35,18 @@ CHECKS = 32  # in every language, so that none forgets one
 CHECKS_OF_THRIFT2 = 31
 CHECKS_OF_HBASE_CLIENT = 35
 SECRET = "correct horse"
+ALL = ["python", "node", "java", "go", "php", "ruby", "cpp"]
+PROTOCOLS = ["binary", "compact"]
+FORMS = [f"{transport} {protocol}" for transport in ("buffered", "framed") for protocol in PROTOCOLS]
 
 pytestmark = [pytest.mark.languages]
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param(name, marks=[pytest.mark.java] if name.startswith("java") else []) for name in languages.COMMANDS
-    ],
-)
+def marked(language: str) -> object:
+    return pytest.param(language, marks=pytest.mark.java) if language.startswith("java") else language
+
+
+@pytest.fixture(scope="session")
 def program(request: pytest.FixtureRequest) -> Path:
     return built(request.param)
 
@@ -67,10 +70,11 @@ def test_the_lines_that_the_page_shows_are_those_of_the_programs(language: str) 
     assert [line for block in shown for line in block.splitlines() if line.strip() not in run] == []
 
 
-@pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("transport", ["buffered", "framed"])
-def test_language(address: tuple[str, int], program: Path, transport: str, protocol: str) -> None:
-    run_checks(program, address, transport, protocol)
+@pytest.mark.parametrize(
+    ("program", "form"), taking_turns(crossed(map(marked, languages.COMMANDS), FORMS), 4), indirect=["program"]
+)
+def test_language(address: tuple[str, int], program: Path, form: str) -> None:
+    run_checks(program, address, *form.split())
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +88,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]
         assert server.stop() == 0
 
 
-@pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("language", [pytest.param("java", marks=pytest.mark.java), "python"])
+@pytest.mark.parametrize(("language", "protocol"), taking_turns(crossed(map(marked, ["java", "python"]), PROTOCOLS), 2))
 def test_language_with_a_login(asking: tuple[str, int], language: str, protocol: str) -> None:
     """The others' libraries have no SASL."""
     run_checks(built(language), asking, "sasl", protocol)
@@ -115,25 +118,19 @@ def encrypted_asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
         assert server.stop() == 0
 
 
-ALL = ["python", "node", pytest.param("java", marks=pytest.mark.java), "go", "php", "ruby", "cpp"]
-
-
-@pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("language", ALL)
+@pytest.mark.parametrize(("language", "protocol"), taking_turns(crossed(map(marked, ALL), PROTOCOLS), 2))
 def test_language_over_tls(encrypted: tuple[str, int], language: str, protocol: str) -> None:
     run_checks(built(language), encrypted, "tls", protocol)
 
 
-@pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("language", ALL[:-1])
+@pytest.mark.parametrize(("language", "protocol"), taking_turns(crossed(map(marked, ALL[:-1]), PROTOCOLS), 2))
 def test_language_over_https_with_a_login(encrypted_asking: tuple[str, int], language: str, protocol: str) -> None:
     """C++'s library adds no header to its requests."""
     run_checks(built(language), encrypted_asking, "https", protocol)
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("way", ["tls", "sasl", "https"])
+@pytest.mark.parametrize(("way", "protocol"), taking_turns(crossed(["tls", "sasl", "https"], PROTOCOLS), 2))
 def test_hbases_own_client_in_each_way(
     way: str, protocol: str, encrypted: tuple[str, int], asking: tuple[str, int], encrypted_asking: tuple[str, int]
 ) -> None:
@@ -143,8 +140,9 @@ def test_hbases_own_client_in_each_way(
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("qop", ["auth", "auth-int", "auth-conf"])
-@pytest.mark.parametrize("language", ["java", "java-thrift2"])
+@pytest.mark.parametrize(
+    ("language", "qop"), taking_turns(crossed(["java", "java-thrift2"], ["auth", "auth-int", "auth-conf"]), 3)
+)
 def test_java_with_kerberos(kerberized_server: ServerProcess, realm: kdc.Kdc, language: str, qop: str) -> None:
     tickets = realm.log_in("ann", "a-password")
     # Java's own lines for it (docs/clients.md): the ticket of kinit, and no login by JAAS.

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import taking_turns
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "compat-tests" / "recorded"
@@ -56,7 +57,7 @@ def test_every_single_case_is_hbases_or_a_listed_improvement(address: tuple[str,
     check([str(RECORDED / "quirks.py"), "--host", address[0], "--port", str(address[1])])
 
 
-@pytest.mark.parametrize("way", ["password", "https"])
+@pytest.mark.parametrize("way", taking_turns(["password", "https"], 2))
 def test_every_single_case_with_a_login(asking_server: ServerProcess, way: str) -> None:
     script = ["-m", "tests.harness.ways_in", way, str(RECORDED / "quirks.py")]
     check([*script, "--host", "localhost", "--port", str(asking_server.port)])

@@ -8,9 +8,10 @@ import pytest
 from tests.harness import happybase_suite
 from tests.harness.server import ServerProcess
 from tests.harness.shadowing import ShadowProcess
+from tests.harness.tiers import taking_turns
 
 
-@pytest.mark.parametrize("transport", ["buffered", "framed"])
+@pytest.mark.parametrize("transport", taking_turns(["buffered", "framed"], 2))
 def test_happybase_own_suite_through_the_proxy(address: tuple[str, int], tmp_path: Path, transport: str) -> None:
     with (
         ServerProcess(tmp_path / "data", ["log.durability=os"]) as ours,

@@ -14,6 +14,7 @@ import pytest
 
 from hbtable.shell.errors import ShellError
 from hbtable.shell.transfer.exporting import ExportOptions, run_export
+from tests.harness.tiers import taking_turns
 
 
 def contents(connection: happybase.Connection, name: str) -> dict[bytes, Any]:
@@ -32,7 +33,7 @@ def hbtable(*words: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("form", taking_turns(["jsonl", "parquet"], 2))
 def test_out_into_a_file_and_in_again(address: tuple[str, int], tmp_path: Path, form: str) -> None:
     host, port = address
     url, file = f"thrift1://{host}:{port}", tmp_path / f"of.{form}"

@@ -9,14 +9,17 @@ import pytest
 
 from tests.harness import happybase_suite, kdc, ways_in
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import taking_turns
 
 HERE = Path(__file__).resolve().parent
+TRANSCRIPTS = sorted(path.stem for path in (HERE / "recorded").glob("*.jsonl"))
+TRANSCRIPTS_OF_THRIFT2 = sorted(path.stem for path in (HERE / "thrift2" / "recorded").glob("*.jsonl"))
 WITHOUT_A_USER = ["tls", "http"]
 WITH_A_USER = ["password", "https"]
 WITH_A_TICKET = [way for way in ways_in.WAYS if way not in WITHOUT_A_USER + WITH_A_USER]
 
 
-@pytest.fixture(params=[*WITHOUT_A_USER, *WITH_A_USER, *WITH_A_TICKET])
+@pytest.fixture(params=taking_turns([*WITHOUT_A_USER, *WITH_A_USER, *WITH_A_TICKET], 3))
 def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -52,12 +55,12 @@ def test_recorded_thrift2_answers_in_each_way(server: ServerProcess, way: str, t
     equals_thrift2(server, way, transcript, tmp_path)
 
 
-@pytest.mark.parametrize("transcript", sorted(path.stem for path in (HERE / "recorded").glob("*.jsonl")))
+@pytest.mark.parametrize("transcript", taking_turns(TRANSCRIPTS, 4))
 def test_all_recorded_answers_with_a_login(asking_server: ServerProcess, transcript: str) -> None:
     equals_thrift1(asking_server, "password", transcript)
 
 
-@pytest.mark.parametrize("transcript", sorted(path.stem for path in (HERE / "thrift2" / "recorded").glob("*.jsonl")))
+@pytest.mark.parametrize("transcript", taking_turns(TRANSCRIPTS_OF_THRIFT2, 4))
 def test_all_recorded_thrift2_answers_with_a_login(
     asking_server: ServerProcess, transcript: str, tmp_path: Path
 ) -> None:

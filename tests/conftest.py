@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.harness.fresh_seed import choose_seed, fresh_seed, take_fresh_examples
+from tests.harness.fresh_seed import fresh_seed, take_fresh_examples
+from tests.harness.runs import begin_run, show_commands
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    choose_seed()
+    begin_run()
     # By itself Hypothesis takes other examples in each run, and those that failed in earlier runs of this folder.
     same_each_time = config.getoption("--hypothesis-seed") is None
     take_fresh_examples(not same_each_time)
@@ -39,8 +40,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if terminalreporter.stats.get("failed"):
-        terminalreporter.write_line(pytest_report_header())
+    show_commands(terminalreporter)
 
 
 @pytest.fixture

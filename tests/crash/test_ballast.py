@@ -20,7 +20,7 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything
 from tests.harness.full_disk import BALLAST_BYTES, TABLE, Machine
 from tests.harness.server import ServerProcess
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import long_test, quick_first
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each failure is logged
@@ -394,7 +394,7 @@ def _equal(found: int, expected: int) -> None:
 # ---------------------------------------------------------------- a real small disk
 
 
-@pytest.mark.verify
+@long_test("a full disk behind a kill -9")
 @pytest.mark.integration
 def test_a_real_full_disk_after_kill_nine(small_disk: Path) -> None:
     limits = ["tablet.memtable_bytes=2 MiB", "log.segment_bytes=2 MiB", "maintenance.log_bytes=4 MiB"]

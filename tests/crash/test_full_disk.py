@@ -16,7 +16,7 @@ from hbtable.errors import OutcomeUnknown, OutOfSpace, StorageFailed, Unavailabl
 from tests.harness.commands import ROOT
 from tests.harness.full_disk import TABLE, Machine
 from tests.harness.server import ServerProcess
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import quick_first, taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each failure is logged
@@ -190,9 +190,8 @@ def test_a_failed_sync_of_an_sstable_is_tried_again_elsewhere(seed: int) -> None
 # ---------------------------------------------------------------- a real small disk
 
 
-@pytest.mark.verify
 @pytest.mark.integration
-@pytest.mark.parametrize("durability", ["sync", "os"])
+@pytest.mark.parametrize("durability", taking_turns(["sync", "os"], 2))
 def test_a_real_disk_that_fills_under_a_happybase_program(small_disk: Path, durability: str) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(20 << 20))

@@ -32,6 +32,17 @@ def fresh_examples() -> bool:
     return _fresh_examples
 
 
+def takes_all() -> bool:
+    """Whether this run takes all that runs of CI take in turns: `make verify-all`."""
+    return os.environ.get("TURNS") == "all"
+
+
+def slice_of(usual: int) -> int:
+    """How many seeds that no run has seen a test looks at: `usual` in `make verify-all`, and a quarter in CI."""
+    return usual if takes_all() else -(-usual // 4)
+
+
 def examples(usual: int) -> int:
-    """How many programs a test of hypothesis that takes fresh_seed() generates: `usual`, or what PROGRAMS says."""
-    return int(os.environ.get("PROGRAMS", "0")) or usual
+    """How many programs a test of hypothesis that takes fresh_seed() generates: slice_of(usual), or what PROGRAMS
+    says."""
+    return int(os.environ.get("PROGRAMS", "0")) or slice_of(usual)

@@ -37,6 +37,7 @@ from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.errors import BrokenOff, ShellError
 from tests.harness.commands import environment
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 TABLES = [b"hbtable_bench", b"hbtable_bench_mem"]
@@ -124,7 +125,7 @@ def test_some_workloads_have_what_they_read(server: ServerProcess) -> None:
     assert [line[:20].strip() for line in done.stdout.splitlines()[3:]] == ["random reads (mem)", "scans"]
 
 
-@pytest.mark.verify
+@long_test("hbtable bench with servers of its own")
 def test_servers_of_its_own(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["bench", "--servers=1,2", "--rows=40"], env={"TMPDIR": str(tmp_path)})
     assert done.exit_code == 0, done.output

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, seed, settings
 
 import hbtable
-from tests.harness.fresh_seed import fresh_seed
+from tests.harness.fresh_seed import examples, fresh_seed
 from tests.harness.server import ServerProcess
 from tests.integration.test_library_programs import SETTINGS
 
@@ -188,7 +188,7 @@ def test_programs_agree_with_a_model(tables: dict[str, hbtable.Table], program: 
 
 @pytest.mark.verify
 @seed(fresh_seed())
-@settings(SETTINGS, max_examples=1000)
+@settings(SETTINGS, max_examples=examples(1000))
 @given(program=PROGRAMS)
 def test_programs_that_no_run_has_seen_agree_with_a_model(tables: dict[str, hbtable.Table], program: Any) -> None:
     agrees(tables, program)

@@ -14,6 +14,7 @@ from tests.campaigns.difffuzz.own_server import DEFINES, OwnServer
 from tests.campaigns.difffuzz.profiles import random_program
 from tests.campaigns.difffuzz.running import Runner
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import long_test
 
 pytestmark = pytest.mark.integration
 
@@ -68,7 +69,7 @@ def _hunt(
         return hunt
 
 
-@pytest.mark.verify
+@long_test("random calls to two servers")
 def test_two_hbtables_answer_alike(ports: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
     profiles = [
         "memory",
@@ -86,7 +87,7 @@ def test_two_hbtables_answer_alike(ports: tuple[int, int], capsys: pytest.Captur
     assert not hunt.found, capsys.readouterr().out[-4000:]
 
 
-@pytest.mark.verify
+@long_test("a bug that random calls find")
 def test_a_planted_bug_is_found_and_made_small(ports: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
     hunt = _hunt(ports, WithoutDeletes, 2, 500, ["memory"])
     out = capsys.readouterr().out
@@ -97,7 +98,7 @@ def test_a_planted_bug_is_found_and_made_small(ports: tuple[int, int], capsys: p
     assert len(calls) <= 12, smallest  # the table, a few calls, both answers
 
 
-@pytest.mark.verify
+@long_test("random calls and flushes of one server")
 def test_what_a_flush_of_hbase_alone_changes_is_counted_and_what_one_of_hbtable_changes_is_found(
     ports: tuple[int, int], capsys: pytest.CaptureFixture[str]
 ) -> None:

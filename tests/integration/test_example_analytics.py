@@ -13,6 +13,7 @@ import pytest
 
 from tests.harness.commands import run_example
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import long_marks
 
 Columns = dict[bytes, bytes]
 BEGIN = 1_795_800_000_000
@@ -68,7 +69,7 @@ def summaries_of(clicks: dict[bytes, Columns]) -> dict[bytes, dict[bytes, int]]:
     return {of_day: dict(found) for of_day, found in numbers.items()}
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=pytest.mark.verify)])
+@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("analytics on Dask"))])
 def test_summaries_are_those_of_plain_python(server: ServerProcess, tmp_path: Path, on: str) -> None:
     port, clicks = ["--port", str(server.port)], made_clicks()
     (tmp_path / "clicks").write_text("".join(json.dumps(click) + "\n" for click in clicks))

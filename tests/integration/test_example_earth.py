@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness.commands import run_example
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import long_marks
 
 Columns = dict[bytes, bytes]
 World = dict[tuple[int, int], int]
@@ -66,7 +67,7 @@ def expected_tiles(raw: dict[bytes, Columns]) -> dict[bytes, bytes]:
     return found
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=pytest.mark.verify)])
+@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("earth on Dask"))])
 def test_tiles_of_all_levels_are_those_of_plain_python(server: ServerProcess, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("earth", "create", *port)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.harness.commands import run_example
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import long_marks
 
 WORDS = ["red", "tea", "of", "Zürich", "cats", "jaguar", "speed", "map", "news", "price", "blue", "green", "black"]
 
@@ -47,7 +48,7 @@ def expected_profile(columns: dict[bytes, bytes]) -> list[tuple[str, int]]:
     ]
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=pytest.mark.verify)])
+@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("personalized search on Dask"))])
 def test_profiles_are_those_of_plain_python(server: ServerProcess, on: str) -> None:
     port = ["--port", str(server.port)]
     name = "personalized_search"

@@ -10,6 +10,7 @@ import pytest
 import hbtable
 from tests.harness.commands import run_example
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import long_marks
 
 Columns = dict[bytes, bytes]
 PAGES = 60
@@ -62,7 +63,7 @@ def anchors(found: dict[bytes, Columns]) -> dict[bytes, Columns]:
     return {row: columns for row, columns in of.items() if columns}
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=pytest.mark.verify)])
+@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("webtable on Dask"))])
 def test_links_are_inverted_as_plain_python_does_it(server: ServerProcess, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("webtable", "create", *port)

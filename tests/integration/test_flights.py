@@ -7,6 +7,7 @@ import pytest
 
 from tests.campaigns import transfer
 from tests.campaigns.flights import campaign
+from tests.harness.tiers import long_test
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -15,11 +16,11 @@ def test_eight_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
     campaign(rows=8000, split="256 KiB", seed=13, folder=tmp_path)
 
 
-@pytest.mark.verify
+@long_test("30,000 flights")
 def test_thirty_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
     campaign(rows=30000, split="2 MiB", seed=13, folder=tmp_path)
 
 
-@pytest.mark.verify
+@long_test("30,000 flights out and in")
 def test_thirty_thousand_flights_go_in_and_come_out_equal(tmp_path: Path) -> None:
     transfer.campaign(rows=30000, workers=3, split="2097152", folder=tmp_path)

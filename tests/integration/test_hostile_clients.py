@@ -9,6 +9,7 @@ import pytest
 from tests.campaigns.hostile import ATTACKS, Bounds, campaign
 from tests.harness.attackers import Did, attack
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 LONG = (
@@ -19,11 +20,11 @@ LONG = (
 to be imported."""
 
 
-@pytest.mark.verify
+@pytest.mark.parametrize("part", taking_turns(range(2), 2))
 @pytest.mark.alone
 @pytest.mark.integration
-def test_a_healthy_client_hardly_notices_hostile_ones(tmp_path: Path) -> None:
-    names = [one.kind for one in ATTACKS if one.kind not in LONG]
+def test_a_healthy_client_hardly_notices_hostile_ones(tmp_path: Path, part: int) -> None:
+    names = [one.kind for one in ATTACKS if one.kind not in LONG][part::2]
     campaign(
         tmp_path,
         only=names,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.hub_stretches import Sweep
+from tests.harness.tiers import taking_turns
 
 
 @pytest.mark.integration
-@pytest.mark.verify
-@pytest.mark.parametrize("service", ["thrift1", "roles", "pieces"])
+@pytest.mark.parametrize("service", taking_turns(["thrift1", "roles", "pieces"], 3))
 def test_hostile_calls_are_answered(tmp_path: Path, service: str) -> None:
     wanted = {"thrift1": "scannerOpenWith", "roles": "many columns", "pieces": "1024 KiB"}[service]
     found = Sweep(tmp_path, 5000, 0.01).run((service,), wanted, loud=False)

@@ -10,6 +10,7 @@ import pytest
 
 import hbtable
 from hbtable.errors import LockLost
+from tests.harness.tiers import taking_turns
 
 CONFIG = {"log.segment_bytes": 5000}
 """The log soon goes on to another segment."""
@@ -88,8 +89,7 @@ def replaced(folder: Path, number: int, how: Callable[[Path, Path], None]) -> st
     return path
 
 
-@pytest.mark.verify  # a database is opened three times for each file
-@pytest.mark.parametrize("how", [in_place, renamed])
+@pytest.mark.parametrize("how", taking_turns([in_place, renamed], 2))  # a database is opened three times for each file
 def test_an_older_copy_of_a_file_ends_the_database_or_does_no_harm(
     tmp_path: Path, how: Callable[[Path, Path], None]
 ) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, seed, settings
 
 import hbtable
-from tests.harness.fresh_seed import fresh_seed
+from tests.harness.fresh_seed import examples, fresh_seed
 from tests.integration.test_library_programs import (
     CAUGHT,
     CHOSEN,
@@ -332,7 +332,7 @@ def test_programs_over_happybase_agree(databases: Databases, program: list[Call]
 
 @pytest.mark.verify
 @seed(fresh_seed())
-@settings(SETTINGS, max_examples=400)
+@settings(SETTINGS, max_examples=examples(400))
 @given(program=PROGRAMS)
 def test_programs_that_no_run_has_seen_agree(databases: Databases, program: list[Call]) -> None:
     both_agree(databases, program)
@@ -340,7 +340,7 @@ def test_programs_that_no_run_has_seen_agree(databases: Databases, program: list
 
 @pytest.mark.verify
 @seed(fresh_seed())
-@settings(SETTINGS, max_examples=200)
+@settings(SETTINGS, max_examples=examples(200))
 @given(program=HAPPYBASE_PROGRAMS)
 def test_programs_of_happybase_that_no_run_has_seen_agree(databases: Databases, program: list[Call]) -> None:
     all_agree(databases, program)

@@ -26,11 +26,12 @@ from tests.harness.commands import ROOT
 from tests.harness.document_blocks import blocks_of
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
+from tests.harness.tiers import long_marks
 from tests.integration import test_mapreduce as jobs
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.verify,
+    *long_marks("Spark"),
     pytest.mark.skipif(find_spec("pyspark") is None, reason="no pyspark: pip install 'hbtable[spark]'"),
     pytest.mark.skipif(shutil.which("java") is None, reason="no Java, which Spark needs"),
     pytest.mark.filterwarnings("default"),  # PySpark's own

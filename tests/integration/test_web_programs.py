@@ -18,9 +18,10 @@ import hbtable
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
 from tests.harness.document_blocks import blocks_of
 from tests.harness.real_servers import free_ports
+from tests.harness.tiers import long_test, taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
-pytestmark = [pytest.mark.integration, pytest.mark.verify]
+pytestmark = pytest.mark.integration
 
 PAGE: Final = "docs/manual/programs.md"
 
@@ -214,13 +215,15 @@ def counts(web: Program) -> set[str]:
     return {process for _, process in answers}
 
 
-@pytest.mark.parametrize("options", [(), ("--preload",), ("--threads", "4")], ids=" ".join)
+@pytest.mark.parametrize("options", taking_turns([(), ("--preload",), ("--threads", "4")], 3), ids=" ".join)
 def test_workers_of_gunicorn_that_connect(options: tuple[str, ...], tmp_path: Path, server: str) -> None:
     with program(tmp_path, CONNECTS.replace("9090", server), *gunicorn("--workers", "2", *options)) as web:
         counts(web)
 
 
-@pytest.mark.parametrize("options", [(), ("--preload",), ("--threads", "4"), ("--max-requests", "3")], ids=" ".join)
+@pytest.mark.parametrize(
+    "options", taking_turns([(), ("--preload",), ("--threads", "4"), ("--max-requests", "3")], 4), ids=" ".join
+)
 def test_workers_of_gunicorn_that_share_the_folder(options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "gunicorn.conf.py").write_text(OWNER)
     with program(tmp_path, SHARES, *gunicorn("--workers", "2", *options)) as web:
@@ -232,11 +235,13 @@ def test_workers_of_gunicorn_that_share_the_folder(options: tuple[str, ...], tmp
         assert db.table("hits").counter_get("page", "n:hits") >= 21
 
 
+@long_test("gunicorn that loads before it forks")
 def test_a_module_that_is_loaded_before_the_fork_shares_and_connects(tmp_path: Path) -> None:
     with program(tmp_path, SHARED_BEFORE_THE_FORK, *gunicorn("--workers", "3", "--preload")) as web:
         assert str(web.process.pid) not in counts(web)
 
 
+@pytest.mark.verify
 def test_one_worker_of_gunicorn_that_opens(tmp_path: Path) -> None:
     with program(tmp_path, OPENED_IN_THE_MODULE, *gunicorn("--workers", "1", "--threads", "4")) as web:
         web.serves()
@@ -245,12 +250,14 @@ def test_one_worker_of_gunicorn_that_opens(tmp_path: Path) -> None:
         assert db.table("hits").counter_get("page", "n:hits") >= 2
 
 
+@long_test("the second worker of gunicorn")
 def test_the_second_worker_of_gunicorn_names_the_page(tmp_path: Path) -> None:
     with program(tmp_path, OPENED_IN_THE_MODULE, *gunicorn("--workers", "2")) as web:
         web.prints("is in use by ")
         web.prints(PAGE)
 
 
+@long_test("gunicorn that opens before it forks")
 def test_a_database_from_before_the_fork_names_the_page(tmp_path: Path) -> None:
     with program(tmp_path, OPENED_IN_THE_MODULE, *gunicorn("--workers", "2", "--preload")) as web:
         web.comes(lambda: web.get()[0] == 500, "an error")
@@ -259,11 +266,15 @@ def test_a_database_from_before_the_fork_names_the_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("app", "command"),
-    [
-        (OPENED_WHERE_REQUESTS_ARE_SERVED, ("-m", "flask", "run", "--debug", "--port", "PORT")),
-        (DJANGO, ("app.py", "runserver", "PORT")),
-    ],
-    ids=["flask", "django"],
+    taking_turns(
+        [
+            pytest.param(
+                OPENED_WHERE_REQUESTS_ARE_SERVED, ("-m", "flask", "run", "--debug", "--port", "PORT"), id="flask"
+            ),
+            pytest.param(DJANGO, ("app.py", "runserver", "PORT"), id="django"),
+        ],
+        2,
+    ),
 )
 def test_a_reloader_hands_the_folder_over(app: str, command: tuple[str, ...], tmp_path: Path) -> None:
     with program(tmp_path, app, *command) as web:
@@ -279,13 +290,14 @@ def test_a_reloader_hands_the_folder_over(app: str, command: tuple[str, ...], tm
         assert int(web.get()[1].split()[0]) > int(number)
 
 
+@long_test("the watcher of flask")
 def test_the_watcher_of_flask_that_opened_it_is_named_with_the_page(tmp_path: Path) -> None:
     with program(tmp_path, OPENED_IN_THE_MODULE, "-m", "flask", "run", "--debug", "--port", "PORT") as web:
         web.prints("is in use by ")
         web.prints(PAGE)
 
 
-@pytest.mark.parametrize("connects", [True, False], ids=["connects", "opens before the fork"])
+@pytest.mark.parametrize("connects", taking_turns([True, False], 2), ids=["connects", "opens before the fork"])
 def test_workers_of_celery(connects: bool, tmp_path: Path, server: str) -> None:
     for folder in ("queue", "control", "results"):
         (tmp_path / folder).mkdir()
@@ -309,6 +321,7 @@ def test_workers_of_celery(connects: bool, tmp_path: Path, server: str) -> None:
         assert done.stdout.count(PAGE) == 4, done
 
 
+@long_test("workers of pytest")
 def test_workers_of_pytest_have_databases_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "test_program.py").write_text(
         "import happybase, hbtable, pytest\n\n"

@@ -19,7 +19,7 @@ from tests.harness.access_adapter import Adapter, Session, Thrift1Session
 from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
 from tests.harness.library_session import LibrarySession
 from tests.harness.shell_session import TypedSession
-from tests.harness.tiers import taking_turns
+from tests.harness.tiers import long_test, taking_turns
 
 FOLDER = Path(__file__).parents[2] / "compat-tests" / "access"
 NEEDS_READ_TOO = "what gives a new value back, or answers a condition, needs READ as well"
@@ -194,7 +194,7 @@ def test_every_holder_by_the_library_and_the_shell(
     assert Replay(session).matrix(one_of(holders), capsys)["equal"] > least * len(holders)
 
 
-@pytest.mark.verify
+@long_test("each holder of rights by Thrift2")
 def test_every_holder(capsys: pytest.CaptureFixture[str]) -> None:
     count = Replay().matrix(".", capsys)
     assert count["equal"] > 12_700

@@ -15,7 +15,7 @@ from tests.harness.sim_bugs import BUGS, run_with
 from tests.harness.sim_faults import KINDS
 from tests.harness.sim_schedule import Outcome, run_seed
 from tests.harness.sim_seeds import outcomes, outcomes_within
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import quick_first, taking_turns
 
 SEEDS = 50
 FRESH = 120
@@ -86,8 +86,7 @@ def test_a_cluster_keeps_its_promises_under_faults(seeds: int) -> None:
     assert total["undecided rows"] < seeds // 5
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("beyond", range(0, FRESH, 20))
+@pytest.mark.parametrize("beyond", taking_turns(range(0, FRESH, 20), 3))
 def test_a_cluster_keeps_its_promises_under_faults_that_no_run_has_seen_before(beyond: int) -> None:
     first = fresh_seed() + beyond
     for outcome in outcomes_within(run_seed, range(first, first + 20), PROCESSOR_SECONDS):
@@ -107,8 +106,7 @@ def test_a_cluster_keeps_its_promises_over_the_adapters_fakes(first: int) -> Non
         assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[0]}"
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("name", sorted(ENOUGH))
+@pytest.mark.parametrize("name", taking_turns(sorted(ENOUGH), 4))
 def test_a_known_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
     outcome = found_by(partial(run_with, name), LIKELY.get(name, 0), ENOUGH[name])
     assert outcome is not None, f"{name} was not found in {ENOUGH[name]} seeds"

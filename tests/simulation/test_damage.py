@@ -29,7 +29,7 @@ from hbtable.tabletserver.role import TabletServerOptions
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
 from tests.harness.store_damage import is_behind_the_mark
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import quick_first, taking_turns
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
 
@@ -227,8 +227,7 @@ def _believes_the_mark(gap: Gap, tablet_id: int, first_needed: int, behind_the_m
 _MAY_HAVE_LOST = Gap.may_have_lost
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("bug", ["forgiving", "passing over", "believing the mark"])
+@pytest.mark.parametrize("bug", taking_turns(["forgiving", "passing over", "believing the mark"], 3))
 def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if bug == "forgiving":
         monkeypatch.setattr(Gap, "may_have_lost", _forgives)

@@ -85,16 +85,14 @@ def test_many_damages(first: int) -> None:
         kept_its_promises(outcome)
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("beyond", range(0, FRESH, 20))
+@pytest.mark.parametrize("beyond", taking_turns(range(0, FRESH, 10), 4))
 def test_damages_that_no_run_has_seen_before(beyond: int) -> None:
     first = fresh_seed() + beyond
-    for outcome in outcomes(run_damaged_seed, range(first, first + 20)):
+    for outcome in outcomes(run_damaged_seed, range(first, first + 10)):
         kept_its_promises(outcome)
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("name", sorted(DAMAGE_BUGS))
+@pytest.mark.parametrize("name", taking_turns(sorted(DAMAGE_BUGS), 4))
 def test_a_planted_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
     enough = RARE.get(name, ENOUGH)
     outcome = found_by(partial(run_damaged_with, name), LIKELY.get(name, 0), enough)

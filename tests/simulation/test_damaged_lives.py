@@ -11,7 +11,7 @@ import pytest
 from tests.campaigns.damaged_lives import DamagedLives
 from tests.harness.store_damage import KINDS
 from tests.harness.store_damage_bugs import STORE_DAMAGE_BUGS, planted
-from tests.harness.tiers import quick_first, taking_turns
+from tests.harness.tiers import long_test, quick_first, taking_turns
 
 pytestmark = pytest.mark.usefixtures("quiet")  # each damage is logged
 
@@ -25,7 +25,7 @@ def test_some_lives(seed: int) -> None:
     DamagedLives(seed).run()
 
 
-@pytest.mark.verify
+@long_test("each kind of damage to a store")
 def test_each_kind_of_damage() -> None:
     total: Counter[str] = Counter()
     for number, kind in enumerate(KINDS):
@@ -60,8 +60,7 @@ def test_many_lives(first: int) -> None:
         DamagedLives(seed).run()
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("name", sorted(STORE_DAMAGE_BUGS))
+@pytest.mark.parametrize("name", taking_turns(sorted(STORE_DAMAGE_BUGS), 4))
 def test_a_planted_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
     bug = STORE_DAMAGE_BUGS[name]
     for seed in range(1, ENOUGH + 1):

@@ -7,6 +7,7 @@ import pytest
 
 from hbtable.model.schema import FamilySchema, TableSchema
 from tests.harness.many_servers import Cluster
+from tests.harness.tiers import long_marks
 from tests.simulation.conftest import Machine
 
 TABLES = 12
@@ -50,7 +51,7 @@ class Scene:
         return clock() - began
 
 
-@pytest.mark.parametrize("tablets", [1200, pytest.param(12_000, marks=pytest.mark.verify)])
+@pytest.mark.parametrize("tablets", [1200, pytest.param(12_000, marks=long_marks("12,000 tablets"))])
 def test_a_move_a_new_server_and_a_death_take_seconds(machine: Machine, tablets: int) -> None:
     scene = Scene(machine, tablets)
 

@@ -14,7 +14,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.tiling import standing, verify_tiling
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
-from tests.harness.fresh_seed import fresh_seed
+from tests.harness.fresh_seed import fresh_seed, slice_of
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
 from tests.harness.tiers import quick_first
@@ -283,7 +283,7 @@ def test_merges_of_metadata_through_lost_and_repeated_messages_and_deposed_maste
 
 @pytest.mark.verify
 def test_merges_of_metadata_under_faults_that_no_run_has_seen_before(quiet):
-    merges_under_faults(range(fresh_seed(), fresh_seed() + 12))
+    merges_under_faults(range(fresh_seed(), fresh_seed() + slice_of(12)))
 
 
 def served_alone(self, reports):

@@ -5,7 +5,7 @@ import pytest
 from hbtable.errors import HbtableError
 from tests.campaigns.simulation import Schedule
 from tests.harness.fresh_seed import fresh_seed
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import quick_first, taking_turns
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -15,8 +15,7 @@ def test_nothing_acknowledged_is_lost_when_the_power_goes(seed: int) -> None:
     assert acknowledged_and_kept(seed) > 0
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("beyond", range(0, 30, 10))
+@pytest.mark.parametrize("beyond", taking_turns(range(0, 30, 10), 3))
 def test_nothing_acknowledged_is_lost_at_moments_that_no_run_has_seen_before(beyond: int) -> None:
     first = fresh_seed() + beyond
     assert sum(acknowledged_and_kept(seed) for seed in range(first, first + 10)) > 0

@@ -10,6 +10,7 @@ from tests.campaigns.soak import PATTERNS, campaign, soak
 from tests.campaigns.soak_lives import LIVES, connections
 from tests.campaigns.soak_worn import bounds, leave_out_what_is_there, living_objects
 from tests.harness.soak_bugs import SOAK_BUGS, SoakBug, descriptors_kept, planted
+from tests.harness.tiers import long_test, taking_turns
 
 MOST = 5 * planning.MANY_FROZEN
 """While a flush is under way more are frozen: here a schema changes every millisecond."""
@@ -20,7 +21,7 @@ def without_the_tests_before() -> None:
     leave_out_what_is_there()
 
 
-@pytest.mark.verify
+@long_test("patterns that wear a database out")
 def test_wearing_patterns_of_use_leave_reads_disk_and_memory_as_they_were() -> None:
     results, wrong = campaign(scale=0.02, seed=1)
     assert not wrong
@@ -51,8 +52,7 @@ def worn_by(name: str, count: int):
     return soak(name, operation, count, family, seed=1)
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("bug", SOAK_BUGS, ids=lambda bug: bug.pattern)
+@pytest.mark.parametrize("bug", taking_turns(SOAK_BUGS, 4), ids=lambda bug: bug.pattern)
 def test_a_pattern_is_within_its_bounds_and_a_planted_bug_is_not(bug: SoakBug) -> None:
     assert bounds(worn_by(bug.pattern, bug.count)) == []
     with planted(bug):

@@ -7,6 +7,7 @@ import pytest
 from hbtable.commitlog.options import LogOptions
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from tests.harness.stretches import counted_stretches
+from tests.harness.tiers import taking_turns
 from tests.simulation.conftest import SMALL, Machine
 
 ROOMY = replace(
@@ -23,8 +24,7 @@ NOTHING_TO_WAIT_FOR = replace(ROOMY, server=replace(ROOMY.server, log=LogOptions
 """A write of METADATA is applied at once: 1,600 tablets are made without a sync that others could run beside."""
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("options", [ROOMY, NOTHING_TO_WAIT_FOR], ids=["synced", "unsynced"])
+@pytest.mark.parametrize("options", taking_turns([ROOMY, NOTHING_TO_WAIT_FOR], 2), ids=["synced", "unsynced"])
 def test_a_table_of_many_tablets(options: EmbeddedOptions) -> None:
     machine = Machine(1, options)
 

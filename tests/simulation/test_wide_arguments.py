@@ -2,6 +2,7 @@
 row is that it is about: work between two switches, counted."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
@@ -15,6 +16,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tabletserver.role import TabletServerOptions
 from tests.harness.guarded_gateway import GuardedGateway
 from tests.harness.stretches import LONGEST, Stretches, counted_stretches
+from tests.harness.tiers import taking_turns
 from tests.harness.wide_arguments import OTHER, ROW, TABLE, WideCall, wide_calls
 from tests.harness.wire_trees import binary
 
@@ -62,9 +64,9 @@ ELSEWHERE = ("adminCreateTable", "splitRows")
 """Makes as many tablets, of which each costs far more than a thing that is only looked at: test_stretches.py."""
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    ("service", "part"), taking_turns([pytest.param(*cell) for cell in product(SERVICES, range(PARTS))], PARTS)
+)
 def test_no_call_keeps_others_waiting(service: str, part: int) -> None:
     gateway = GuardedGateway(options=NOTHING_TO_WAIT_FOR)
     calls = [one for one in wide_calls(COUNT) if one.service == service and (one.method, one.words) != ELSEWHERE]

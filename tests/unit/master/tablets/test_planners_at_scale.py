@@ -15,6 +15,7 @@ from hbtable.master.tablets.handovers import targets
 from hbtable.master.tablets.server_load import ServerLoad, TabletLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
+from tests.harness.tiers import long_marks
 
 FEW, MANY = 20, 640
 """Servers."""
@@ -138,8 +139,9 @@ def test_the_work_for_a_tablet_stays(case: Callable[[int, int], tuple[int, int]]
     grows_at_most_twice(case, (FEW, EACH), (MANY, EACH))
 
 
-@pytest.mark.verify
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=long_marks(f"plans for a million tablets: {case.__name__}")) for case in CASES]
+)
 def test_the_work_for_a_tablet_stays_up_to_a_million_on_a_thousand_servers(
     case: Callable[[int, int], tuple[int, int]],
 ) -> None:
