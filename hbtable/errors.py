@@ -4,6 +4,7 @@
     NotFound         the thing named is not there          AlreadyExists  it already is
     StaleLocation    ask METADATA again, then retry         Unavailable    retry later, nothing was applied
     OutcomeUnknown   it may have been applied: do not retry blindly
+    MoveFailed       a tablet is not where it was to go, and was away for it
     Corruption       stop using this file                   LockLost       stop this process
     DataDamaged      of these rows; the others are served
     TabletWithheld   the same, by an operator's word
@@ -183,6 +184,11 @@ class MemoryDamaged(Unavailable):
 
 class OutcomeUnknown(HbtableError):
     """The operation may or may not have been applied; only the caller can decide whether to repeat it."""
+
+
+class MoveFailed(HbtableError):
+    """A tablet was taken from its server, and the one that was to have it could not load it. Another one has it, or
+    will; asked again, it would be taken away again."""
 
 
 # ---------------------------------------------------------------- stop

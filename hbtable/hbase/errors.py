@@ -82,6 +82,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.AlreadyExists, HBASE + "NamespaceExistException", False),
     (PutsUnknown, PLAIN, True),
     (errors.OutcomeUnknown, DO_NOT_RETRY, False),
+    (errors.MoveFailed, DO_NOT_RETRY, False),
     (errors.Corruption, DO_NOT_RETRY, False),
     (errors.StorageFailed, DO_NOT_RETRY, False),
     (errors.LockLost, PLAIN, True),

@@ -238,7 +238,8 @@ class MasterService(Service):
     @call(CallTimeout.ORDER, admin="adminMove")
     def move_tablet(self, name: TableName, tablet_id: int, server: ServerName = "") -> None:
         """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
-        one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
+        one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. MoveFailed: it was taken
+        from its server, and that one could not load it."""
 
     @call(CallTimeout.COMPACT, admin="adminMerge")
     def merge_tablets(self, name: TableName, tablet_ids: Sequence[int]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
+from hbtable.errors import HbtableError, MoveFailed, OutcomeUnknown, Unavailable
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
@@ -22,15 +22,16 @@ def cluster_of(machine):
 class LoadsFail(DelegatingFake):
     """A tablet server's administration whose loads of tablets from `first` on fail, before or after the work."""
 
-    def __init__(self, inner, error=Unavailable, late=False, first=0):
+    def __init__(self, inner, error=Unavailable, late=False, first=0, only=None):
         super().__init__(inner)
         self._error = error
         self._late = late
         self._first = first
+        self._only = only
         self.asked = 0
 
     def load_tablet(self, epoch, record, schema):
-        if record.table_id < self._first:
+        if record.table_id < self._first or self._only not in (None, record.tablet_id):
             return self.inner.load_tablet(epoch, record, schema)
         self.asked += 1
         if self._late:
@@ -138,6 +139,74 @@ def test_a_table_is_enabled_though_one_server_cannot_load(cluster_of, machine):
     cluster.runtime.run(body)
 
 
+@pytest.mark.parametrize(("error", "late"), [(Unavailable, False), (OutcomeUnknown, False), (OutcomeUnknown, True)])
+def test_a_tablet_that_is_moved_to_a_server_that_cannot_load_it_is_back_at_once(cluster_of, machine, error, late):
+    """It was taken away and given back 86 times in a minute: the client asked again each time."""
+    cluster = cluster_of(7)
+
+    def body():
+        begin(cluster, machine)
+        clock = cluster.runtime.clock_seconds
+        cluster.runtime.sleep(30)  # the new server has its share, and nothing else moves
+        before = owners(cluster)
+        tablet, owner = min(before.items())
+        bad = max(cluster.servers.keys() - {owner})
+        spoilt = spoil(cluster, bad, error, late, only=tablet)
+        began = clock()
+        with pytest.raises(MoveFailed, match=f"is not on {bad}, .*no memory is left. {owner} serves it"):
+            cluster.client.admin.move_tablet(b"t", tablet, bad)
+        machine.write(cluster, range(300), b"again")
+        assert clock() - began < 1
+        cluster.runtime.sleep(90)
+        assert spoilt.asked == 1
+        assert owners(cluster) == before
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+
+    cluster.runtime.run(body)
+
+
+def test_a_tablet_that_goes_back_to_nobody_goes_to_another_server(cluster_of, machine):
+    cluster = cluster_of(8)
+
+    def body():
+        begin(cluster, machine)
+        cluster.runtime.sleep(30)
+        tablet, owner = min(owners(cluster).items())
+        bad, *others = sorted(cluster.servers.keys() - {owner})
+        spoilt = [spoil(cluster, name, only=tablet) for name in (bad, owner)]
+        with pytest.raises(MoveFailed, match="next rounds see to it that one serves it"):
+            cluster.client.admin.move_tablet(b"t", tablet, bad)
+        cluster.runtime.sleep(60)
+        assert owners(cluster)[tablet] in others
+        assert all(one.asked <= 3 for one in spoilt)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
+
+
+def test_who_balances_is_told_of_a_server_that_cannot_load_and_the_tablet_is_back(cluster_of, machine):
+    cluster = cluster_of(9)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        admin.balance_switch(False)
+        cluster.start_server()
+        before = owners(cluster)
+        spoilt = spoil(cluster, max(cluster.servers), first=16)
+        cluster.runtime.sleep(20)
+        admin.balance_switch(True)
+        with pytest.raises(MoveFailed):
+            admin.balance()
+        assert spoilt.asked <= len(before) // 3
+        assert owners(cluster) == before
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
+
+
 @pytest.mark.slow
 def test_when_no_server_can_load_it_each_is_tried_again_and_the_first_that_can_gets_it(cluster_of, machine):
     cluster = cluster_of(5)
@@ -148,7 +217,7 @@ def test_when_no_server_can_load_it_each_is_tried_again_and_the_first_that_can_g
         machine.write(cluster, range(100))
         spoilt = {name: spoil(cluster, name, first=16) for name in cluster.servers}
         (tablet,) = cluster.client.admin.tablets(b"t")
-        with pytest.raises(Unavailable):
+        with pytest.raises(MoveFailed):
             cluster.client.admin.move_tablet(b"t", tablet.tablet_id)
         cluster.runtime.sleep(400)
         assert all(one.asked >= 3 for one in spoilt.values())

@@ -31,6 +31,7 @@ from hbtable.access.grants_file import forget
 from hbtable.access.scopes import of_table
 from hbtable.errors import (
     Conflict,
+    MoveFailed,
     OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
@@ -214,7 +215,7 @@ class TableOperations:
         cycle itself begins: it would never rest."""
         try:
             yield
-        except (Conflict, OutcomeUnknown, StaleLocation, Unavailable):
+        except (Conflict, MoveFailed, OutcomeUnknown, StaleLocation, Unavailable):
             self._request_cycle()
             raise
 

@@ -108,4 +108,4 @@ class Handovers:
     @switches
     def _one(self, tablet: TabletRecord, target: str, schema: TableSchema, reports: ServerReports) -> None:
         why = f"{describe(tablet)} goes to {target} because {tablet.owner} stops"
-        self._placement.move(tablet, target, why, schema, reports.living)
+        self._placement.move(tablet, target, why, schema, reports.living, back="")

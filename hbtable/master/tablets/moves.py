@@ -50,7 +50,8 @@ class Moves:
         """The tablet is served by `server` on return, which may be the one that had it: then it was loaded anew. "": by
         the least loaded other server, or by the same one when there is no other. TableNotFound, TableNotEnabled,
         InvalidRequest for a tablet or server that is not there; Unavailable: still where it was, or without a server
-        until the master's next cycle."""
+        until the master's next cycle; MoveFailed: it was taken away, and that server could not load it. Then it is back
+        where it was, or with the least loaded other server, if that can load it."""
         with self._operation(name):
             table = enabled(self._catalog, name)
             reports = self._reports(table.table_id)
@@ -58,7 +59,8 @@ class Moves:
             target = self._target(tablet, reports, server)
             try:
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
-                self._placement.move(tablet, target, why, table.schema, reports.living, ASKED_SECONDS)
+                back = self._back(tablet, target, reports)
+                self._placement.move(tablet, target, why, table.schema, reports.living, back, ASKED_SECONDS)
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 
@@ -100,6 +102,13 @@ class Moves:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
         others = {name: load for name, load in able.items() if name != tablet.owner}
         return least_loaded(others or able)
+
+    def _back(self, tablet: TabletRecord, target: str, reports: ServerReports) -> str:
+        """The server for a tablet that `target` cannot load: its present one has shown that it can. "" for none."""
+        others = {name: load for name, load in takers(reports.loads).items() if name != target}
+        if tablet.owner in others or not others:
+            return tablet.owner if tablet.owner in others else ""
+        return least_loaded(others)
 
 
 @switches

@@ -21,6 +21,7 @@ from hbtable.errors import (
     Corruption,
     HbtableError,
     LockLost,
+    MoveFailed,
     OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
@@ -147,15 +148,51 @@ class Placement:
         why: str,
         schema: TableSchema,
         living: Collection[str],
+        back: str,
         patience_seconds: float | None = WAIT_SECONDS,
     ) -> None:
-        """Takes the tablet from its owner, who lives, and places it on `target`. Errors of both; Unavailable, and it
-        stays where it is, when `target` would not be asked to load it now."""
+        """Takes the tablet from its owner, who lives, and places it on `target`; where that cannot load it, on the
+        server `back`, unless it is "". Unavailable, and it stays where it is, when its owner does not give it up, or
+        `target` would not be asked to load it now; MoveFailed when it was taken, and `target` has not loaded it: who
+        asked must not ask again by itself, for each time the tablet would be away. Other errors of place()."""
         self.slow_loads.check_free(replace(record, owner=target))
         taken = self.taken(record, living, patience_seconds)
-        self.place(Assign(taken, target, why), schema, living, patience_seconds)
+        owned = self._owned(Assign(taken, target, why), living, patience_seconds)
+        try:
+            self.slow_loads.run(owned, lambda: self.load(owned, schema), patience_seconds)
+        except (LockLost, Corruption):
+            raise  # no server could do better with what is damaged
+        except HbtableError as error:
+            whereabouts = self._brought_back(owned, back, schema, living, patience_seconds)
+            raise MoveFailed(
+                f"{describe(record)} is not on {target}, which did not load it: {error}. {whereabouts}"
+            ) from error
         if target != record.owner:
             self.metrics.moves.value += 1
+
+    @switches
+    def _brought_back(
+        self,
+        record: TabletRecord,
+        back: str,
+        schema: TableSchema,
+        living: Collection[str],
+        patience_seconds: float | None,
+    ) -> str:
+        """Has the server `back` serve the tablet, which its owner could not load. Where it is now, as a sentence."""
+        if self.slow_loads.is_left(record.tablet_id, living):
+            return "If that fails, another server gets it"
+        if back:
+            why = f"{describe(record)} goes to {back} because its owner {record.owner} could not load it"
+            try:
+                self.place(Reassign(record, back, why), schema, living, patience_seconds)
+            except LockLost:
+                raise
+            except HbtableError as error:
+                log.info("master: %s was not loaded by %s either: %s", describe(record), back, error)
+            else:
+                return f"{back} serves it"
+        return "The master's next rounds see to it that one serves it"
 
     @switches
     def _owned(self, action: Action, living: Collection[str], patience_seconds: float | None) -> TabletRecord:

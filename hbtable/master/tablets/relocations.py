@@ -186,7 +186,9 @@ class Relocations(BackgroundWork):
     @switches
     def _move(self, move: Move, schema: TableSchema, reports: ServerReports) -> None:
         log.info("master: %s", move.why)
-        self._placement.move(move.record, move.target, move.why, schema, reports.living)
+        owner = move.record.owner
+        back = owner if owner in takers(reports.loads) else ""  # it has shown that it can
+        self._placement.move(move.record, move.target, move.why, schema, reports.living, back)
         self.moved += 1
 
 
