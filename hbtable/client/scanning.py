@@ -26,6 +26,7 @@ BETWEEN_TABLETS: Final = 2**31 - 1
 
 _MANY_CELLS: Final = 20_000
 """A row of more is not gone through for its size, which would keep all others waiting."""
+_CELLS_AT_ONCE: Final = 8192
 _LEAST_CELL_BYTES: Final = 16
 """As much as a tablet counts for what is neither key nor value."""
 
@@ -39,8 +40,8 @@ class ScanTablet(Protocol):
 
 
 @switches
-def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
-    """See client.table.Table.scan_page."""
+def page(request: ScanRequest, scan_tablet: ScanTablet, pause: Callable[[], object]) -> ScanPage:
+    """See client.table.Table.scan_page. `pause` lets others run between many rows."""
     rows: list[Row] = []
     size = scanned = tablets = 0
     told = position = request.position  # `told`: not among rows that have nothing for whoever reads
@@ -71,7 +72,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
                 return ScanPage(rows, None, found.filter_finished, found.filter_state, scanned, tablets)
         if found.rows or found.next is None:
             told = position
-        size += _size(found.rows)
+        size += _size(found.rows, pause)
         if len(rows) >= request.max_rows or size >= request.max_bytes:
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
 
@@ -145,10 +146,15 @@ def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> Scan
     return ScanPosition(tablet.stop, 0, filter_state)
 
 
-def _size(rows: list[Row]) -> int:
-    total = 0
+@switches
+def _size(rows: list[Row], pause: Callable[[], object]) -> int:
+    total, left = 0, _CELLS_AT_ONCE
     for row, cells in rows:
         total += len(row)
+        left -= 1 + len(cells)
+        if left <= 0:
+            pause()
+            left = _CELLS_AT_ONCE
         if len(cells) > _MANY_CELLS:
             total += _LEAST_CELL_BYTES * len(cells)
             continue

@@ -10,7 +10,7 @@ to live of its own. Whether its families have one is for the reader to ask (`fam
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain, repeat
 from operator import add, sub
 from typing import Final, final
@@ -19,6 +19,7 @@ from hbtable.encoding.cell_key import TERMINATOR, family_name
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import PlainSlices
+from hbtable.switches import switches_if_given
 
 _U32: Final = struct.Struct(">I").pack
 _READ_U32: Final = struct.Struct(">I").unpack_from
@@ -225,9 +226,15 @@ def _column(part: bytes, columns: dict[bytes, bytes], families: set[bytes]) -> b
     return entry
 
 
-def rows_of(slices: PlainSlices) -> list[Row]:
-    """The rows themselves, for whoever speaks another protocol."""
-    return [row for piece in slices.pieces for row in _decoded(piece)]
+@switches_if_given
+def rows_of(slices: PlainSlices, pause: Callable[[], object] | None = None) -> list[Row]:
+    """The rows themselves, for whoever speaks another protocol. `pause` is called between pieces."""
+    found: list[Row] = []
+    for piece in slices.pieces:
+        found += _decoded(piece)
+        if pause is not None:
+            pause()
+    return found
 
 
 def _decoded(data: bytes) -> list[Row]:

@@ -81,7 +81,8 @@ class Tables:
         self.plain_rows = 0
 
     def scan_page(self, request: ScanRequest) -> ScanPage:
-        page = scanning.page(request if self._may_be_plain else replace(request, plain=False), self._scan_tablet)
+        request = request if self._may_be_plain else replace(request, plain=False)
+        page = scanning.page(request, self._scan_tablet, lambda: None)
         self.plain_rows += page.plain.rows if page.plain is not None else 0
         return page
 

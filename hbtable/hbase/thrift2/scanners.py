@@ -12,6 +12,7 @@ from hbtable.hbase.codec.thrift2_structs import Thrift2Scan, TResult
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.thrift2.conversion import family_times, result, scan_spec
 from hbtable.model.read import ScanPosition, ScanRequest
+from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 
 _ROWS_BETWEEN_PAUSES: Final = 1024
@@ -61,13 +62,14 @@ class Thrift2ScannerCalls:
     @switches
     def _fetch(self, scanner: Scanner, wanted: int) -> list[TResult]:
         before = scanner.position
-        rows = self._calls.fetch(scanner, wanted).rows()
+        rows = self._calls.fetch(scanner, wanted).rows(self._pause)
         pieces = []
         for place, (row, cells) in enumerate(rows):
             following = rows[place + 1][0] if place + 1 < len(rows) else None
             pieces.append(result(row, cells, self._pause, _goes_on(scanner, row, following)))
             if place % _ROWS_BETWEEN_PAUSES == _ROWS_BETWEEN_PAUSES - 1:
                 self._pause()
+        let_go(rows, self._pause)
         return pieces if scanner.rows_left is None else _limited(scanner, pieces, before)
 
 
