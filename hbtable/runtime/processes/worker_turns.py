@@ -74,7 +74,7 @@ class WorkerTurns:
             return share  # it came in the same pass of the event loop as the end of the wait, which wins
         share.queue.remove(turn)
         raise Overloaded(
-            f"the worker processes that {self._kind} questions need had no turn for this one within {wait_seconds:.0f} "
+            f"the worker processes that {self._kind} questions need had no turn for this one within {wait_seconds:.3g} "
             f"s: there are {self._places}, and each client gets its share of them; try again, or ask for less at a time"
         )
 

@@ -62,7 +62,11 @@ class CostLimit:
             self._refuse(f"read {budget.read_bytes} bytes of blocks", "request_read_bytes", options.request_read_bytes)
         if budget.seconds > options.request_seconds:
             self._refuse(f"took {budget.seconds:.1f} s of work", "request_seconds", options.request_seconds)
-        if budget.deadline is not None and self._clock() > budget.deadline:
+        self.check_deadline()
+
+    def check_deadline(self, early_seconds: float = 0.0) -> None:
+        """CostExceeded or ReadIsLate when nobody waits for the answer any more, or will not in so many seconds."""
+        if self.budget.deadline is not None and self._clock() + early_seconds > self.budget.deadline:
             raise self._late()
 
     def _late(self) -> HbtableError:
