@@ -17,7 +17,15 @@ from tests.harness.zookeeper_ensemble import running_ensemble
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 SECONDS = float(os.environ.get("HBTABLE_CHAOS_SECONDS", "10" if os.environ.get("CI") else "60"))
-KINDS = ["server killed", "master killed", "DataNode killed", "ZooKeeper killed", "server frozen shortly"]
+KINDS = [
+    "server killed",
+    "master killed",
+    "DataNode killed",
+    "ZooKeeper killed",
+    "server frozen shortly",
+    "clocks apart",
+    "clock jumps",
+]
 
 
 def test_what_was_acknowledged_is_there_whoever_was_killed(
@@ -27,7 +35,13 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(
     with (
         running_ensemble() as ensemble,
         ProcessCluster(
-            tmp_path, ensemble.address, own_folder, hdfs_servers.hdfs(own_folder), SESSION_SECONDS, settings
+            tmp_path,
+            ensemble.address,
+            own_folder,
+            hdfs_servers.hdfs(own_folder),
+            SESSION_SECONDS,
+            settings,
+            own_clocks=True,
         ) as cluster,
     ):
         start_roles(cluster)

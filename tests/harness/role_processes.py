@@ -19,14 +19,23 @@ from hbtable.shell.connection import ShellConnection
 from tests.harness.process_reaper import end_role, process_reaper
 from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, runs
+from tests.harness.wrong_clock import WrongClock
 
 
 class RoleProcess:
     """One `hbtable master` or `hbtable tabletserver`. `release`: the folder with the package of an older hbtable, which
     is run in place of this one."""
 
-    def __init__(self, role: str, arguments: list[str], errors: Path, release: Path | None = None) -> None:
+    def __init__(
+        self,
+        role: str,
+        arguments: list[str],
+        errors: Path,
+        release: Path | None = None,
+        clock: WrongClock | None = None,
+    ) -> None:
         self.errors = errors
+        self.clock = clock
         self.release = release
         self.port = 0
         """Of a tablet server's gateway, or one without tablets."""
@@ -36,9 +45,10 @@ class RoleProcess:
         self.incarnation = ""
         self._pages = role == "thrift"
         command = [sys.executable, "-m", "hbtable", role, *arguments]
+        environment = environment_of(release) if clock is None else {**os.environ, **clock.environment()}
         with errors.open("a") as file:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=file, text=True, cwd=release, env=environment_of(release)
+                command, stdout=subprocess.PIPE, stderr=file, text=True, cwd=release, env=environment
             )
         process_reaper().add(f"role-{self.process.pid}", end_role(self.process.pid))
 
@@ -130,9 +140,11 @@ class ProcessCluster:
         files: str,
         session_seconds: float = in_time(3.0),
         settings: str = "",
+        own_clocks: bool = False,
     ) -> None:
         """A machine that stands still for longer than a session ends the roles that nobody supervises: sessions of
-        tests that do not measure them are longer in CI. `settings`: more of the configuration file."""
+        tests that do not measure them are longer in CI. `settings`: more of the configuration file. `own_clocks`: each
+        role has a wall clock that can be set."""
         self.session_seconds = session_seconds
         self.zookeeper = zookeeper
         self.root = root
@@ -140,6 +152,7 @@ class ProcessCluster:
         self.servers: list[RoleProcess] = []
         self.gateways: list[RoleProcess] = []
         self._folder = folder
+        self._own_clocks = own_clocks
         self.config = folder / "cluster.toml"
         self.config.write_text(
             f'[cluster]\nzookeeper = "{zookeeper}"\nroot = "{root}"\nfiles = "{files}"\n'
@@ -210,7 +223,8 @@ class ProcessCluster:
         self, role: str, beside: list[RoleProcess], arguments: tuple[str, ...], release: Path | None = None
     ) -> RoleProcess:
         errors = self._folder / f"{role}-{len(beside) + 1}.log"
-        process = RoleProcess(role, ["--config", str(self.config), *arguments], errors, release)
+        clock = WrongClock(errors.with_suffix(".clock")) if self._own_clocks else None
+        process = RoleProcess(role, ["--config", str(self.config), *arguments], errors, release, clock)
         beside.append(process)
         return process
 

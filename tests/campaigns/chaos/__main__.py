@@ -1,5 +1,6 @@
 """Continuous ingest on a real ZooKeeper (an ensemble of three) and HDFS while everything is killed (kill -9) and frozen
-(SIGSTOP) in turn: tablet servers, masters, DataNodes, the NameNode, members of ZooKeeper, some of them at once.
+(SIGSTOP) in turn: tablet servers, masters, DataNodes, the NameNode, members of ZooKeeper, some of them at once; and
+while the wall clocks of masters and tablet servers are minutes apart, jump, and are far off as they start.
 
     python -m tests.campaigns.chaos [--seed N] [--minutes 20] [--faults 80] [--cells 10000000] [--writers 3]
                                     [--pause SECONDS] [--kind NAME ...]
@@ -7,8 +8,9 @@
 Linked lists of cells are written as Accumulo's continuous ingest does it (links.py), rows are changed in every way and
 numbers raised (rows.py), tables are split, merged, moved, drained and altered (operators.py). Walkers and owners read
 meanwhile what was acknowledged; in the end a job walks all links, all rows and numbers are compared with what their
-clients were told, and `hbtable check` reads all files. It ends when all three of --minutes, --faults and --cells are
-reached. Links, rows and faults follow from the seed; who comes first does not.
+clients were told, no cell has a time of a clock that jumped, and `hbtable check` reads all files. It ends when all
+three of --minutes, --faults and --cells are reached. Links, rows and faults follow from the seed; who comes first does
+not.
 """
 
 import argparse
@@ -55,6 +57,7 @@ def main() -> None:
             hdfs.hdfs("/chaos"),
             SESSION_SECONDS,
             SETTINGS + f'[hdfs]\nweb_addresses = "localhost:{hdfs.http_port}"\n',
+            own_clocks=True,
         ) as cluster,
     ):
         start_roles(cluster)

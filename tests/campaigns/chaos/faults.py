@@ -10,10 +10,14 @@ from contextlib import suppress
 from tests.harness.real_servers import HdfsServers
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import freeze
+from tests.harness.wrong_clock import WrongClock
 from tests.harness.zookeeper_ensemble import ZooKeeperEnsemble
 
 SESSION_SECONDS = 8.0
 GIVE_UP_SECONDS = 30.0
+APART_SECONDS = 140.0
+"""Clocks are set right, or wrong by at most so much: two of them within five minutes of each other, as they may be
+(tablet.max_clock_skew_seconds)."""
 
 
 class Faults:
@@ -42,6 +46,9 @@ class Faults:
             "all servers killed": lambda: self._kill(cluster.servers),
             "all masters killed": lambda: self._kill(cluster.masters),
             "HDFS killed": self._hdfs_killed,
+            "clocks apart": self._clocks_apart,
+            "clock jumps": self._clock_jumps,
+            "killed with a wrong clock": self._killed_with_a_wrong_clock,
         }
         """The first ones are those that everything survives within seconds."""
 
@@ -136,7 +143,47 @@ class Faults:
         self._hdfs.restart_datanode(number)
         return f"{told}, and DataNode {number} for {seconds:.1f} s"
 
+    def _clocks_apart(self) -> str:
+        """They stay so: servers that are started later find them, too."""
+        told = []
+        for role in (*self._cluster.masters, *self._cluster.servers):
+            seconds = self._chance.uniform(-APART_SECONDS, APART_SECONDS)
+            _clock_of(role).set(seconds)
+            told.append(f"{role.errors.stem} {seconds:+.0f} s")
+        return f"set clocks: {', '.join(told)}"
+
+    def _clock_jumps(self) -> str:
+        """By an hour to a year, and back some seconds later. Nobody believes it."""
+        [role] = self._some([*self._cluster.masters, *self._cluster.servers], 1)
+        return f"{self._far_off(role, lambda: self._wait(0.5, 6))} of {role.errors.stem}, for a moment"
+
+    def _killed_with_a_wrong_clock(self) -> str:
+        """What is started in its place ends, until the clock is right."""
+        [role] = self._some([*self._cluster.masters, *self._cluster.servers], 1)
+
+        def kill() -> None:
+            self._kill([role])
+            self._wait(2, 8)
+
+        return f"{self._far_off(role, kill)} of {role.errors.stem}, which was killed"
+
+    def _far_off(self, role: RoleProcess, meanwhile: Callable[[], object]) -> str:
+        clock = _clock_of(role)
+        before = clock.seconds
+        hours = self._chance.choice([-1, 1]) * self._chance.choice([1, 10, 24, 24 * 365])
+        clock.set(before + 3600 * hours)
+        try:
+            meanwhile()
+        finally:
+            clock.set(before)
+        return f"a jump of {hours:+} hours of the clock"
+
     def _wait(self, least: float, most: float) -> float:
         seconds = self._chance.uniform(least, most)
         time.sleep(seconds)
         return seconds
+
+
+def _clock_of(role: RoleProcess) -> WrongClock:
+    assert role.clock is not None, "ProcessCluster(own_clocks=True)"
+    return role.clock

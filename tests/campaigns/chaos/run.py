@@ -15,7 +15,7 @@ import happybase
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.shell.connection import ShellConnection
 from tests.campaigns.chaos import links, rows
-from tests.campaigns.chaos.faults import GIVE_UP_SECONDS, Faults
+from tests.campaigns.chaos.faults import APART_SECONDS, GIVE_UP_SECONDS, Faults
 from tests.campaigns.chaos.operators import Operator
 from tests.harness.promises import RowState
 from tests.harness.real_servers import HdfsServers, free_ports
@@ -26,6 +26,7 @@ from tests.harness.zookeeper_ensemble import ZooKeeperEnsemble
 SETTINGS = f"[log]\ngive_up_seconds = {GIVE_UP_SECONDS}\n[master]\nbalance_after_seconds = 1.0\n"
 SERVERS = 3
 _GO_ON_SECONDS = 180.0
+_CLOCK_MILLIS = int(1000 * (APART_SECONDS + 30))  # a busy counter's times run ahead of the clock by a little
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Plan:
 
 
 def start_roles(cluster: ProcessCluster) -> None:
-    """Two masters and three tablet servers, supervised, each on a port that it keeps."""
+    """Two masters and three tablet servers, supervised, each on a port that it keeps. The cluster has `own_clocks`."""
     cluster.start_master("--supervised")
     for _ in range(SERVERS):
         cluster.start_server("--supervised", "--port", str(free_ports(1)))
@@ -69,6 +70,7 @@ class Run:
         self._chance = random.Random(f"faults {plan.seed}")
         self._faults = Faults(cluster, hdfs, ensemble, self._chance)
         self._caused: Counter[str] = Counter()
+        self._began_millis = time.time_ns() // 1_000_000
 
     def run(self) -> None:
         """`violations` holds all that was seen, on return."""
@@ -163,6 +165,7 @@ class Run:
         table = self._whole(rows.TABLE)
         for owner in self._owners:
             self.violations += owner.verify(table)
+        self.violations += self._times()
         self.violations += rows.counted_wrongly(self._raisers, self._whole(rows.COUNTERS))
         self._check_files()
         for role in (*self._cluster.masters, *self._cluster.servers):
@@ -182,6 +185,18 @@ class Run:
     def _whole(self, name: str) -> dict[bytes, RowState]:
         with closing(happybase.Connection("127.0.0.1", self._ports[0], 120_000)) as connection:
             return dict(connection.table(name).scan(batch_size=500))
+
+    def _times(self) -> list[str]:
+        """Cells whose times nobody's clock can have had that was to be believed."""
+        least, most = self._began_millis - _CLOCK_MILLIS, time.time_ns() // 1_000_000 + _CLOCK_MILLIS
+        with closing(happybase.Connection("127.0.0.1", self._ports[0], 120_000)) as connection:
+            found = connection.table(rows.TABLE).scan(include_timestamp=True, batch_size=500)
+            return [
+                f"{row!r}, {column!r} has the time {millis}, which lies before {least} or after {most}"
+                for row, cells in found
+                for column, (_, millis) in cells.items()
+                if not least <= millis <= most
+            ]
 
     def _check_files(self) -> None:
         """Every file that something depends on, read while the cluster serves."""
