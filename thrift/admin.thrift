@@ -271,9 +271,10 @@ struct AdminAggregatedPage {
   4: i64 tablets = 0
 }
 
-/** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. A delete of the family
- * without a name is one of the whole row, for clients that may not see which families there are; older servers refuse
- * it. */
+/** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put; in adminMutateIf and
+ * adminCheckAndMutate alone 16 increment (the value: an amount of eight bytes, big-endian) and 17 append, of columns that
+ * no other operation of the call names. A delete of the family without a name is one of the whole row, for clients that
+ * may not see which families there are. Older servers refuse all three. */
 struct AdminOperation {
   1: i32 kind = 8,
   2: binary family,
@@ -388,8 +389,8 @@ service HbtableAdmin {
   bool adminCheckAndMutate(1: binary table, 2: binary row, 3: binary family, 4: binary qualifier, 5: binary expected,
     6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
   /** As adminMutate, if the row meets a condition. Without an operator: if `read` finds a cell. Else the newest cell that
-   * it finds in the one column it names stands so (=, !=, <, <=, >, >=) to `value`; none is no value. Whether it was
-   * done. */
+   * it finds in the one column it names stands so (=, !=, <, <=, >, >=) to `value`; none is no value. With the operator
+   * "always" it is done, and `read` names no column: for increments and appends. Whether it was done. */
   bool adminMutateIf(1: binary table, 2: binary row, 3: AdminRead read, 4: string compare, 5: binary value,
     6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
   /** All rows from startRow on and before stopRow (empty: to the end), by one change in each of the table's tablets,

@@ -251,13 +251,15 @@ service TabletService {
     5: i64 ttlMillis, 6: optional i64 checksum, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
     throws (1: RpcError error, 100: CostOfCall cost),
   /** Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing or empty
-   * cell. `checksum` as of increment, without the mutation, which has its own. */
+   * cell. `checksum` as of increment, without the mutation, which has its own. The mutation may have increments and
+   * appends (model.additions); older releases refuse these. */
   bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
     6: optional binary expected, 7: RowMutation mutation, 8: optional i64 checksum, 100: optional i64 waitMillis,
     101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** Applies `mutation` (of the same row) if the cells that `spec` chooses in the row meet the condition
-   * (model.condition): with the operator "" there is one; else the newest of the one column stands so to `value`.
-   * `checksum` as of check_and_mutate. Older releases do not know the call. */
+   * (model.condition): with the operator "" there is one; with "always" there need be none, and `spec` chooses none;
+   * else the newest of the one column stands so to `value`. `checksum` and increments as of check_and_mutate. Older
+   * releases do not know the call. */
   bool mutate_if(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: ReadSpec spec, 5: string operator,
     6: optional binary value, 7: RowMutation mutation, 8: i64 checksum, 100: optional i64 waitMillis,
     101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),

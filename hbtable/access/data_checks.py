@@ -14,6 +14,7 @@ from hbtable.access.scopes import of_table
 from hbtable.access.table_rights import TableRights
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
+from hbtable.model.additions import added_to
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, RowMutation
 from hbtable.model.put_batch import puts_in_columns
 from hbtable.model.read import Columns, ReadSpec
@@ -111,16 +112,17 @@ class DataChecks:
 
     @switches
     def check_condition(self, table: bytes, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
-        """Both rights to the column that is looked at, and the right to write what is changed."""
+        """Both rights to the column that is looked at, and the right to write what is changed; and to read what is
+        added to."""
         user, permissions, named = self._caller(), self._permissions(), ((family, qualifier),)
         self._check_columns(user, table, permissions.readable(user, table), named, Action.READ)
         self._check_columns(user, table, permissions.writable(user, table), named, Action.WRITE)
-        self.check_mutations(table, (mutation,))
+        self._check_change(table, mutation)
 
     @switches
     def check_predicate(self, table: bytes, asked: Columns | None, mutation: RowMutation) -> None:
         """The right to read all that the condition looks at, and of columns that it names both rights, as of
-        check_condition(); and the right to write what is changed."""
+        check_condition(); and the rights to what is changed, as there."""
         self.check_all_readable(table, asked)
         user = self._caller()
         rights = self._permissions().writable(user, table)
@@ -128,7 +130,15 @@ class DataChecks:
             for qualifier in (None,) if qualifiers is None else sorted(qualifiers):
                 if not rights.covers(family, qualifier):
                     raise denials.of_column(user, table, family, qualifier or b"", Action.WRITE)
+        self._check_change(table, mutation)
+
+    @switches
+    def _check_change(self, table: bytes, mutation: RowMutation) -> None:
         self.check_mutations(table, (mutation,))
+        user = self._caller()
+        rights = self._permissions().readable(user, table)
+        if not rights.whole:
+            self._check_columns(user, table, rights, added_to(mutation), Action.READ)
 
     def _check_columns(
         self,

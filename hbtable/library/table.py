@@ -15,7 +15,8 @@ from hbtable.hbase.regions import Region
 from hbtable.library import aggregating
 from hbtable.library.options import FamilyDescription, described_family
 from hbtable.library.row_changes import Comparison, RowChanges
-from hbtable.model.condition import ANY_CELL, comparison
+from hbtable.model.additions import added_to
+from hbtable.model.condition import ALWAYS, ANY_CELL, comparison
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import AGGREGATED_ROWS, ReadSpec, ScanRequest
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyarrow import DataType, RecordBatchReader
 
 _DELETES_AT_ONCE = 1000
+_NOTHING = ReadSpec(columns={})
 _KEYS_ONLY = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 
 
@@ -228,11 +230,16 @@ class Table(Rows):
 
     @switches
     def mutate_row(self, row: Key, changes: RowChanges) -> None:
-        """All `changes` or none; durable on return."""
+        """All `changes` or none; durable on return. Those with an increment or an append are never repeated by
+        themselves: after OutcomeUnknown they were made once or not at all."""
 
         @switches
         def change(families: Families) -> None:
-            self.table.mutate([_mutation(row, changes, families)])
+            mutation = _mutation(row, changes, families)
+            if added_to(mutation):
+                self.table.mutate_if(mutation.row, _NOTHING, ALWAYS, None, mutation)
+            else:
+                self.table.mutate([mutation])
 
         with_all_families(self._families, change)
 

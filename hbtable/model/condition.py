@@ -19,6 +19,8 @@ COMPARE: Final[dict[str, Callable[[bytes, bytes], bool]]] = {
 """The stored value stands left of it."""
 ANY_CELL: Final = ""
 """The operator of a condition that some cell meets by being there."""
+ALWAYS: Final = "always"
+"""The operator of no condition: of changes that are made of what the row holds, and not repeated by themselves."""
 
 
 def comparison(operator: object) -> Callable[[bytes, bytes], bool]:
@@ -32,7 +34,9 @@ def check_condition(spec: ReadSpec, operator: str, value: bytes | None) -> None:
     """InvalidRequest. What the spec holds else is checked where it is read."""
     if spec.raw:
         raise InvalidRequest("a condition is about what a row shows: its read cannot be raw")
-    if operator == ANY_CELL:
+    if operator in (ANY_CELL, ALWAYS):
+        if operator == ALWAYS and (spec.columns != {} or spec.filter is not None):
+            raise InvalidRequest("a change that is always made reads nothing first: its read has no column, no filter")
         if value is not None:
             raise InvalidRequest(f"a condition without a comparison is about no value, and it has {shown(value)}")
         return
@@ -51,6 +55,8 @@ def is_met(cells: Sequence[Cell], operator: str, value: bytes | None) -> bool:
     value that is there meets "!=" None."""
     if operator == ANY_CELL:
         return bool(cells)
+    if operator == ALWAYS:
+        return True
     if not cells:
         return operator == "=" and not value
     stored = cells[0][2]

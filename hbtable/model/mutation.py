@@ -95,9 +95,9 @@ class MadeChecksum:
 
     __slots__ = ("_checksum", "_numbers")
 
-    def __init__(self, row: bytes) -> None:
+    def __init__(self, row: bytes, ttl_millis: int = 0, skip_log: bool = False) -> None:
         self._checksum = crc32(row)
-        self._numbers = 0
+        self._numbers = 2 * ttl_millis + skip_log
 
     def add(self, operation: Operation) -> None:
         """The next one."""

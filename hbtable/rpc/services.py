@@ -97,7 +97,8 @@ class TabletService(TabletsHere):
         checksum: Annotated[int, ADDED] = 0,
     ) -> bool:
         """Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing
-        or empty cell. `checksum` as of increment, without the mutation, which has its own."""
+        or empty cell. `checksum` as of increment, without the mutation, which has its own. The mutation may have
+        increments and appends (model.additions); older releases refuse these."""
 
     @call(CallTimeout.WRITE)
     def mutate_if(
@@ -111,8 +112,9 @@ class TabletService(TabletsHere):
         checksum: int = 0,
     ) -> bool:
         """Applies `mutation` (of the same row) if the cells that `spec` chooses in the row meet the condition
-        (model.condition): with the operator "" there is one; else the newest of the one column stands so to `value`.
-        `checksum` as of check_and_mutate. Older releases do not know the call."""
+        (model.condition): with the operator "" there is one; with "always" there need be none, and `spec` chooses
+        none; else the newest of the one column stands so to `value`. `checksum` and increments as of
+        check_and_mutate. Older releases do not know the call."""
 
     @call(CallTimeout.COMPACT)
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:

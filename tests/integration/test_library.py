@@ -586,6 +586,30 @@ def test_one_change_of_a_row(ours: Any, name: str) -> None:
     for wrong, error in ((hbtable.RowChanges(), ValueError), ({b"f:a": b"1"}, TypeError), (None, TypeError)):
         with pytest.raises(error):
             table.mutate_row(b"r", wrong)
+    added = hbtable.RowChanges().increment("g:n", -2).append({"f:after": b"+", b"f:new": "x"}).put({"g:c": "1"})
+    assert [table.mutate_row("r", added) for _ in range(2)] == [None, None]
+    assert table.row(b"r") == {
+        b"f:after": b"1++",
+        b"f:new": b"xx",
+        b"g:c": b"1",
+        b"g:n": (-4).to_bytes(8, "big", signed=True),
+    }
+    with pytest.raises(hbtable.NotACounter):
+        table.mutate_row(b"r", hbtable.RowChanges().put({"g:c": "2"}).increment("f:after"))
+    assert table.row(b"r", ["g:c"]) == {b"g:c": b"1"}, "all or nothing"
+    changes = hbtable.RowChanges()
+    for call, error, message in (
+        (lambda: changes.increment("f"), ValueError, "needs a ':'"),
+        (lambda: changes.increment("f:a", 2**63), ValueError, "'value' 9223372036854775808 is out of range"),
+        (lambda: changes.increment("f:a", "1"), TypeError, "'value' '1' is str"),
+        (lambda: changes.increment(None), TypeError, "the column None"),
+        (lambda: changes.append({"f": "1"}), ValueError, "needs a ':'"),
+        (lambda: changes.append({"f:a": 1}), TypeError, "the value 1"),
+        (lambda: changes.append("f:a"), TypeError, "has to be a dict"),
+        (lambda: table.mutate_row("r", changes), ValueError, "no change of row b'r'"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
 
 
 HOLDS = {

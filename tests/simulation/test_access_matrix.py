@@ -29,6 +29,8 @@ NO_FAMILIES_TOLD = "whoever is refused does not learn which families there are"
 REFUSED = "refused, where HBase says yes and does nothing, or does it for everybody"
 DIFFERENT = {
     r"(increment|append) .*": NEEDS_READ_TOO,
+    r"mutateRow .*increment f:a\]": NEEDS_READ_TOO,
+    r"checkAndMutate if f:a matches, (increment|append) f:b": NEEDS_READ_TOO,
     r"checkAndMutate if f:a matches, \[.*": NEEDS_READ_TOO,
     r"checkAndPut if [fg]:a matches not, put f:a": "what would be written needs WRITE, whether or not it is written",
     r"alter: .*": NO_RIGHTS_BY_ALTERING,

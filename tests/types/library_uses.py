@@ -16,7 +16,8 @@ def right(db: hbtable.Database) -> list[bytes]:
     table.put("r", {"f:a": b"1"})
     table.put(b"r", {b"f:a": "1"}, timestamp=7, wal=False)
     table.delete("r", ["f:a", b"g"])
-    changes = hbtable.RowChanges().put({"f:a": "1"}).delete(["g"]).delete_version("f:b", 7)
+    changes = hbtable.RowChanges().put({"f:a": "1"}).delete(["g"]).delete_version("f:b", 7).increment("f:n", -1)
+    changes.increment(b"f:m").append({"g:a": b"1"}).append({b"g:b": "1"})
     table.mutate_row("r", changes)
     done: bool = table.check_and_mutate("r", "f:a", "<=", b"1", changes)
     done = table.check_and_mutate("r", "f:a", "=", None, changes, time_range=(5, None))
@@ -71,6 +72,8 @@ def wrong(db: hbtable.Database, table: hbtable.Table) -> None:
     table.row("r", version=3)  # type: ignore[call-arg]
     table.check_and_mutate("r", "f:a", "<>", b"1", hbtable.RowChanges())  # type: ignore[arg-type]
     table.mutate_row("r", {"f:a": "1"})  # type: ignore[arg-type]
+    hbtable.RowChanges().increment("f:a", "1")  # type: ignore[arg-type]
+    hbtable.RowChanges().append("f:a", "1")  # type: ignore[call-arg, arg-type]
     table.scan(time_range=5)  # type: ignore[arg-type]
     "".join(table.families()[b"f"]["compression"])  # type: ignore[arg-type]
     print(table.families()[b"f"]["max_version"])  # type: ignore[typeddict-item]

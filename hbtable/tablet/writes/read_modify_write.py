@@ -1,4 +1,5 @@
-"""Increment, append, check-and-mutate: read a row and write it, as one step (docs/contract.md: writes).
+"""Increment, append, check-and-mutate: read a row and write it, as one step (docs/contract.md: writes). What is changed
+on a condition may have increments and appends of its own: they are made when it is met (made_puts.py).
 
 Each holds its row's lock, waits until every earlier write of the row is visible, reads, and writes before the lock is
 given on (bug class 12). A call whose outcome is unknown is never repeated in here (bug class 11).
@@ -18,7 +19,8 @@ write of it, so that nothing is stored that changed in memory meanwhile (decisio
 from collections.abc import Sequence
 from typing import Final, final
 
-from hbtable.errors import InvalidRequest, LimitExceeded, NotACounter, StaleLocation, Unavailable
+from hbtable.errors import InvalidRequest, LimitExceeded, StaleLocation, Unavailable
+from hbtable.model.additions import check_additions, incremented
 from hbtable.model.call_checksums import (
     AppendChecksum,
     check_as_sent,
@@ -27,7 +29,7 @@ from hbtable.model.call_checksums import (
     checksum_of_predicate,
 )
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
-from hbtable.model.condition import check_condition, is_met
+from hbtable.model.condition import ALWAYS, check_condition, is_met
 from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
 from hbtable.model.read import ANSWER_BYTES, ReadSpec, bytes_of
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
@@ -43,10 +45,10 @@ from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.condition import KnownAnswers, NotAnswered
+from hbtable.tablet.writes.made_puts import made_puts
 from hbtable.tablet.writes.row_locks import CountUnderWay, HeldRow, InFlightWrite
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
-_COUNTER_BYTES: Final = 8
 _APPENDS_AT_ONCE: Final = 256
 _CHECKED_AT_ONCE: Final = 1024
 """Operations."""
@@ -102,15 +104,7 @@ class ReadModifyWriter:
                 cell, ttl_millis = newest_version(state, row, family, qualifier)
         if checksum:
             check_as_sent(row, checksum, checksum_of_increment(row, family, qualifier, amount))
-        if cell is None:
-            total = amount
-        elif len(cell[2]) != _COUNTER_BYTES:
-            # HBase's words come first: clients look for them.
-            place = f"column {shown(family + b':' + qualifier)} of row {shown(row)}"
-            raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide: {place} is no counter")
-        else:
-            total = int.from_bytes(cell[2], "big") + amount
-        value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")
+        value = incremented(row, family, qualifier, cell, amount)
         time = self._time(row, cell)
         mutation = RowMutation(row, [(PUT, family, qualifier, time, value)], ttl_millis=ttl_millis)
 
@@ -222,6 +216,7 @@ class ReadModifyWriter:
     ) -> bool:
         """As rpc.services.TabletService.check_and_mutate."""
         self._check(row, ((family, qualifier),))
+        self._check(row, check_additions(mutation, self._pacer().pause))
         if expected is not None:
             check_bytes("the expected value", expected)
         if mutation.row != row:
@@ -258,7 +253,7 @@ class ReadModifyWriter:
         _compared(row, [] if cell is None else [cell])
         if (cell[2] if cell is not None else b"") != (expected or b""):
             return False
-        self._writer.commit_or_delete([self._not_before(cell, mutation)], ranges_deleted)
+        self._writer.commit_or_delete([self._not_before(cell, self._with_puts(mutation))], ranges_deleted)
         return True
 
     @switches
@@ -274,6 +269,7 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.mutate_if."""
         check_condition(spec, operator, value)
         self._check(row, ())
+        self._check(row, check_additions(mutation, self._pacer().pause))
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the condition of row {row!r}")
         cost, pacer = paced_request(self._state.environment)
@@ -311,19 +307,29 @@ class ReadModifyWriter:
         """The caller holds the row. NotAnswered: nothing happened."""
         while True:
             ranges_deleted = self._state.ranges_deleted
-            cells = read_row(self._state, row, spec, chosen, spec.max_bytes)
+            cells = [] if operator == ALWAYS else read_row(self._state, row, spec, chosen, spec.max_bytes)
             self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
             if checksum:
                 check_as_sent(row, checksum, checksum_of_predicate(row, spec, operator, value))
             _compared(row, cells)
             if not is_met(cells, operator, value):
                 return False
-            made = self._not_before(cells[0] if cells else None, mutation)
+            made = self._not_before(cells[0] if cells else None, self._with_puts(mutation))
             try:
                 self._writer.commit_or_delete([made], ranges_deleted)
             except ReadIsOld:
                 continue
             return True
+
+    @switches
+    def _with_puts(self, mutation: RowMutation) -> RowMutation:
+        """With the puts that come of increments and appends. The caller holds the row."""
+        _, pacer = paced_request(self._state.environment)
+        if not check_additions(mutation, pacer.pause):
+            return mutation
+        made = made_puts(mutation, self._newest, self._time, pacer.pause)
+        self._check_unchanged(mutation)  # since they were made
+        return made
 
     @switches
     def _check_unchanged(self, mutation: RowMutation) -> None:
@@ -378,7 +384,9 @@ class ReadModifyWriter:
                 if kind != PUT:
                     time += 1  # a put behind this marker survives it, as in tablet.apply
             operations.append((kind, family, qualifier, timestamp, value))
-        return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
+        made = RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
+        made.ttls = mutation.ttls
+        return made
 
     def _is_ahead(self, row: bytes, cell: Cell) -> bool:
         """Whether the cell lies in the future of this row's clock."""

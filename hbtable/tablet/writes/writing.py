@@ -372,11 +372,16 @@ class TabletWriter:
             if time is not None:
                 operations.append((kind, family, qualifier, time, value))
             else:
+                operations.append(None)
                 for place in puts.pop(column, ()):
                     operations[place] = None
             pacer.pause()
         left = [operation for operation in operations if operation is not None]
-        return RowMutation(mutation.row, left, mutation.skip_log, mutation.ttl_millis)
+        resolved = RowMutation(mutation.row, left, mutation.skip_log, mutation.ttl_millis)
+        if mutation.ttls is not None:
+            both = zip(operations, mutation.ttls, strict=True)
+            resolved.ttls = [ttl for operation, ttl in both if operation is not None]
+        return resolved
 
     @switches
     def _newest_times(self, row: bytes, family: bytes, qualifier: bytes, count: int) -> list[int]:

@@ -17,6 +17,7 @@ from hbtable.access.permissions import Permissions
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
+from hbtable.model.additions import APPEND, INCREMENT, added_to
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT, Operation, RowMutation
 from hbtable.model.read import columns_of
 
@@ -36,6 +37,7 @@ CLOSED: dict[str, str] = {
     "checkAndMutate if f:a matches, [put f:a, delete f:b]": NEEDS_READ_TOO,
     "checkAndMutate if f:a matches, increment f:b": NEEDS_READ_TOO,
     "checkAndMutate if f:a matches, append f:b": NEEDS_READ_TOO,
+    "mutateRow [put f:b, increment f:a]": NEEDS_READ_TOO,
     "checkAndPut if f:a matches not, put f:a": SAME_ANSWER_EITHER_WAY,
     "checkAndPut if g:a matches not, put f:a": SAME_ANSWER_EITHER_WAY,
 }  # fmt: skip
@@ -93,9 +95,10 @@ def scopes(where: str) -> list[Scope]:
 
 def mutation(what: dict[str, Any]) -> RowMutation:
     operations: list[Operation] = []
+    put = {"increment": INCREMENT, "append": APPEND}.get(what.get("kind", ""), PUT)
     for column in what.get("cells", ()):
         family, _, qualifier = column.encode().partition(b":")
-        operations.append((PUT, family, qualifier, 1, b""))
+        operations.append((put, family, qualifier, 1, b""))
     for kind, *column in what.get("kinds", ()):
         if kind == "row":
             operations += [(DELETE_FAMILY, family, b"", 1, b"") for family in (b"f", b"g")]
@@ -116,6 +119,8 @@ def ask(checks: DataChecks, call: dict[str, Any]) -> None:
             checks.check_all_readable(table, columns_of(name.encode() for name in call.get("columns", ())))
         case "get" | "scan":
             checks.readable(table, columns_of(name.encode() for name in call.get("columns", ())))
+        case "mutate_row" if added_to(mutation(call)):
+            checks.check_predicate(table, {}, mutation(call))
         case "put" | "delete" | "mutate_row":
             checks.check_mutations(table, [mutation(call)])
         case "increment" | "append":

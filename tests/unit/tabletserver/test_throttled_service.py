@@ -7,10 +7,12 @@ import pytest
 from hbtable.access.user import User
 from hbtable.errors import SpaceLimitReached, Throttled
 from hbtable.metrics.registry import Registry
+from hbtable.model.additions import APPEND, INCREMENT
 from hbtable.model.cell import SERVER_TIME
+from hbtable.model.condition import ALWAYS
 from hbtable.model.mutation import DELETE_COLUMN, RowMutation
 from hbtable.model.put_batch import PutBatch
-from hbtable.model.read import ScanPage
+from hbtable.model.read import ReadSpec, ScanPage
 from hbtable.quotas.settings import (
     NO_QUOTAS,
     Quotas,
@@ -175,6 +177,10 @@ def test_a_table_over_its_limit_of_space_takes_what_its_policy_allows(rig: Rig, 
     for name, what in REFUSED.items():
         with pytest.raises(SpaceLimitReached, match=f"^{policy.name} {what} are disallowed due to a space quota.$"):
             rig.call(name)
+    for kind, what in ((INCREMENT, "Increments"), (APPEND, "Appends")):
+        adding = RowMutation(b"r", [(kind, b"f", b"q", SERVER_TIME, b"12345678")])
+        with pytest.raises(SpaceLimitReached, match=f"^{policy.name} {what} are disallowed due to a space quota.$"):
+            rig.runtime.run(lambda adding=adding: rig.service.mutate_if(5, b"r", ReadSpec({}), ALWAYS, None, adding))
     for name in READS:
         rig.call(name)
     deletes: list[Any] = [
