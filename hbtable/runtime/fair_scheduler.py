@@ -66,7 +66,8 @@ class FairScheduler:
         self._loop: Loop | None = None
         self._again: Async
         self._is_due = False
-        # The server's own work gets a third at least: without flushes and compactions writers would stand.
+        # The server's own work gets a third at least, or a sixth beside a stream of new clients: without flushes and
+        # compactions writers would stand.
         self._own = HubShare("the server itself", takes_a_third=True)
         self._refusals = HubShare("refusals", weight=0.02)
         """The share of those that are refused. They wait for that, too: telling thousands a second must not cost the
@@ -206,7 +207,7 @@ class FairScheduler:
             except BaseException:  # noqa: BLE001  of a bare greenlet: gevent's own keep theirs
                 self._hub.handle_error(turn.task, *sys.exc_info())
             after = self.clock()
-            self._shares.took(share, after - now)
+            self._shares.took(share, after - now, share.goes_ahead)
             now = after
         if self._waiting:
             self._again.send()

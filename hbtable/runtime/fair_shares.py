@@ -117,13 +117,15 @@ class FairShares(Generic[Turn]):
                 share.credit = quantum_seconds if self.waiting == 1 else share.credit + weight * quantum_seconds
                 ring.rotate(-1)
 
-    def took(self, share: Share[Turn], seconds: float) -> None:
-        """A turn of it took so long."""
+    def took(self, share: Share[Turn], seconds: float, went_ahead: bool) -> None:
+        """A turn of it took so long. `went_ahead`: share.goes_ahead when next() gave it; it may differ now."""
         share.credit = max(share.credit - seconds, -self._largest_debt_seconds)
-        if share.goes_ahead:
+        if went_ahead:
             self._ahead_seconds += seconds
         elif self._ahead_seconds:
-            self._ahead_seconds = max(0.0, self._ahead_seconds - seconds)
+            # Alone in the ring, one of little weight has no more than it would have beside another.
+            of_ring = seconds / min(1.0, share.weight) if len(self._ring) == 1 else seconds
+            self._ahead_seconds = max(0.0, self._ahead_seconds - of_ring)
 
     def put_aside(self, share: Share[Turn]) -> None:
         """next() passes over the one that it gave last, until take_back()."""

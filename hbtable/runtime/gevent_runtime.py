@@ -266,7 +266,7 @@ class GeventRuntime:
     ) -> Sequence[bytes]:
         processes, threads = self._processes_of(kind)
         turns = self._worker_turns[kind]
-        share = turns.begin(
+        turn = turns.begin(
             client or self.fair_scheduler.client(), min(wait_seconds, self._options.process_wait_seconds)
         )
         began = self.clock_seconds()
@@ -274,7 +274,7 @@ class GeventRuntime:
             return threads.run(processes.call, (job, parts, seconds))
         finally:
             took = self.clock_seconds() - began
-            turns.end(share, took)
+            turns.end(turn, took)
             if worked is not None:
                 worked(took)
 

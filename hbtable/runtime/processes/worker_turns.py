@@ -27,11 +27,13 @@ _LONG_SECONDS: Final = 0.05
 class WorkerTurn:
     """One question that waits for a worker, or has one."""
 
-    __slots__ = ("granted", "share")
+    __slots__ = ("granted", "share", "went_ahead")
 
     def __init__(self, share: "WorkerShare") -> None:
         self.share = share
         self.granted = Event()
+        self.went_ahead = False
+        """Of the ring, when it was granted: the share may stand elsewhere when the worker is free again."""
 
 
 WorkerShare = Share[WorkerTurn]
@@ -54,7 +56,7 @@ class WorkerTurns:
         other while he sends the next, and what he owes would be forgotten: he came before those who waited for him."""
 
     @switches
-    def begin(self, client: str, wait_seconds: float) -> WorkerShare:
+    def begin(self, client: str, wait_seconds: float) -> WorkerTurn:
         """A worker may be used when this returns, until end(). *Switches* while there is none; Overloaded when there is
         none for so long."""
         share = self._shares.of(client)
@@ -63,26 +65,27 @@ class WorkerTurns:
         self._serve()
         try:
             if turn.granted.is_set() or turn.granted.wait(max(0.0, wait_seconds)):
-                return share
+                return turn
         except BaseException:  # killed while it waited
             if turn.granted.is_set():
-                self.end(share, 0.0)
+                self.end(turn, 0.0)
             else:
                 share.queue.remove(turn)
             raise
         if turn.granted.is_set():
-            return share  # it came in the same pass of the event loop as the end of the wait, which wins
+            return turn  # it came in the same pass of the event loop as the end of the wait, which wins
         share.queue.remove(turn)
         raise Overloaded(
             f"the worker processes that {self._kind} questions need had no turn for this one within {wait_seconds:.3g} "
             f"s: there are {self._places}, and each client gets its share of them; try again, or ask for less at a time"
         )
 
-    def end(self, share: WorkerShare, seconds: float) -> None:
-        """A worker is free again; it was used for so long."""
+    def end(self, turn: WorkerTurn, seconds: float) -> None:
+        """Its worker is free again; it was used for so long."""
+        share = turn.share
         share.calls -= 1
         share.usual_seconds = (share.usual_seconds + seconds) / 2
-        self._shares.took(share, seconds)
+        self._shares.took(share, seconds, turn.went_ahead)
         now = self._clock()
         if not share.waits:
             share.left_at = now
@@ -109,6 +112,7 @@ class WorkerTurns:
                 aside.append(share)
                 continue
             turn = share.queue.popleft()
+            turn.went_ahead = share.goes_ahead
             share.calls += 1
             self._free -= 1
             turn.granted.set()

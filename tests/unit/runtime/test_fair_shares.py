@@ -30,7 +30,7 @@ class Worker:
         self.waited.setdefault(share.name, []).append(self.now - came)
         self.time[share.name] = self.time.get(share.name, 0.0) + seconds
         self.now += seconds
-        self.shares.took(share, seconds)
+        self.shares.took(share, seconds, share.goes_ahead)
         return share.name
 
 
@@ -78,6 +78,21 @@ def test_the_servers_own_work_is_done_beside_a_stream_of_new_ones() -> None:
             number += 1
         worker.turn()
     assert worker.time["own"] >= 0.15
+
+
+def test_refusals_alone_in_the_ring_do_not_have_half() -> None:
+    """They had, where each of those that were refused came from an address of its own."""
+    worker = Worker()
+    refusals = Share[tuple[float, float]]("refusals", weight=0.02)
+    for _ in range(20_000):
+        worker.shares.wait(refusals, (0.0001, worker.now))
+    number, began = 0, worker.now
+    while worker.now < began + 1.0:
+        for _ in range(2):
+            worker.ask(f"new {number}", 0.0005)
+            number += 1
+        worker.turn()
+    assert 0.005 <= worker.time["refusals"] <= 0.05
 
 
 @pytest.mark.parametrize("seed", range(20))

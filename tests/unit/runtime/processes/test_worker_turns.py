@@ -8,7 +8,7 @@ import pytest
 from hbtable.errors import Overloaded
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
 from hbtable.runtime.interface import WorkerDied
-from hbtable.runtime.processes.worker_turns import WorkerShare, WorkerTurns
+from hbtable.runtime.processes.worker_turns import WorkerTurn, WorkerTurns
 from tests.harness import jobs
 
 LONG = 1.0
@@ -20,7 +20,7 @@ class Workers:
     def __init__(self, places: int = 2) -> None:
         self.now = 0.0
         self.turns = WorkerTurns(lambda: self.now, "pattern", places)
-        self.busy: list[WorkerShare] = []
+        self.busy: list[WorkerTurn] = []
         self.begun: list[str] = []
         self.refused: list[str] = []
         self.tasks: list[gevent.Greenlet] = []
@@ -31,25 +31,25 @@ class Workers:
 
     def _ask(self, client: str, wait_seconds: float) -> None:
         try:
-            share = self.turns.begin(client, wait_seconds)
+            turn = self.turns.begin(client, wait_seconds)
         except Overloaded as error:
             self.refused.append(f"{client}: {error}")
             return
         self.begun.append(client)
-        self.busy.append(share)
+        self.busy.append(turn)
 
     def end(self, seconds: float) -> str:
         """The question that was begun first is answered, after so long."""
-        share = self.end_in_the_hub(seconds)
+        turn = self.end_in_the_hub(seconds)
         gevent.sleep(0)
-        return share.name
+        return turn.share.name
 
-    def end_in_the_hub(self, seconds: float = LONG) -> WorkerShare:
+    def end_in_the_hub(self, seconds: float = LONG) -> WorkerTurn:
         """As end(), and nothing that waited for it has gone on yet."""
-        share = self.busy.pop(0)
+        turn = self.busy.pop(0)
         self.now += seconds
-        self.turns.end(share, seconds)
-        return share
+        self.turns.end(turn, seconds)
+        return turn
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_long_questions_leave_a_worker_free_for_others(workers: Workers) -> None
     workers.ask("many", 100)
     for _ in range(3):
         workers.end(LONG)
-    assert [share.name for share in workers.busy] == ["many"]
+    assert [turn.share.name for turn in workers.busy] == ["many"]
     for number in range(50):
         workers.ask("one")
         assert workers.begun[-1] == "one", number
@@ -90,9 +90,23 @@ def test_clients_get_the_same_time_and_not_the_same_number(workers: Workers) -> 
     workers.ask("slow", 300)
     workers.ask("quick", 300)
     for _ in range(250):
-        workers.end(0.1 if workers.busy[0].name == "slow" else 0.02)
+        workers.end(0.1 if workers.busy[0].share.name == "slow" else 0.02)
     slow, quick = (workers.begun.count(client) for client in ("slow", "quick"))
     assert 3 <= quick / slow <= 8, (slow, quick)
+
+
+@pytest.mark.parametrize("places", [1, 2, 4])
+def test_who_is_at_it_has_half_of_the_workers_beside_a_stream_of_new_clients(places: int) -> None:
+    """Of more than one worker it had none at all: a new client's time was counted to those that are at it, because it
+    wanted nothing more when its question ended."""
+    workers = Workers(places)
+    workers.ask("at it", 600)
+    for number in range(600):
+        for one in range(2):
+            workers.ask(f"new {number} {one}")
+        workers.end(0.04)
+    assert workers.begun[200:600].count("at it") == pytest.approx(200, abs=20)
+    gevent.killall(workers.tasks)
 
 
 def test_clients_with_one_question_at_a_time_take_turns(workers: Workers) -> None:
