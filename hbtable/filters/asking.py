@@ -9,8 +9,8 @@ from hbtable.switches import switches
 Answer = TypeVar("Answer")
 
 Ask = Callable[[Sequence[bytes], float], Sequence[bytes]]
-"""A question and its answer, by answer() of searching.py or cel/program.py in a worker process, within so many seconds
-of the processor. LimitExceeded, saying why, without an answer. *Switches.*"""
+"""A question and its answer, by answer() of part_search.py or cel/program.py in a worker process, within so many
+seconds of the processor. LimitExceeded, saying why, without an answer. *Switches.*"""
 
 PartsOf = Callable[[bytes, Sequence[Cell]], Iterable[bytes]]
 """The parts of a row that a filter asks about."""

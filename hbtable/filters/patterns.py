@@ -8,7 +8,7 @@ references to later groups and, under the flag i, back-references.
 RE2 searches where it has the construct. Its time is bounded by the size of its program times the text, and where that
 product is small it searches at once, in the hub. Everything else is for a worker process (searching.py): long texts,
 large patterns, and what RE2 has not (look-around, possessive repetitions, atomic groups, back-references, anchors of
-lines). For that the engine `regex` is there; it backtracks, so a search has SEARCH_SECONDS.
+lines). For that the engine `regex` is there (part_search.py).
 """
 
 from collections.abc import Callable
@@ -16,15 +16,12 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import re2
-import regex
 
-from hbtable.errors import LimitExceeded
-from hbtable.filters.java_regex import re2_text, regex_text
+from hbtable.filters.java_regex import re2_text
 from hbtable.filters.java_regex.parser import parse
 from hbtable.filters.java_regex.pattern import Node
 
 PATTERN_BYTES: Final = 4096
-SEARCH_SECONDS: Final = 0.1
 
 HUB_STEPS: Final = 200_000
 """Instructions of a program times bytes of a text, each 15 ns at most: 3 ms."""
@@ -62,7 +59,7 @@ class Pattern(NamedTuple):
 @lru_cache(128)
 def compiled(pattern: bytes) -> Pattern:
     """ValueError, saying why, when the pattern is malformed, too long or not supported. Takes milliseconds at most."""
-    text, tree = _read(pattern)
+    text, tree = read(pattern)
     linear = re2_text.written(tree)
     if linear is None:
         return Pattern(None, 0, False, False)
@@ -71,7 +68,7 @@ def compiled(pattern: bytes) -> Pattern:
         raise ValueError(f"the pattern {text[:100]!r} is too large: written out it has {instructions} steps")
     if instructions > _HUB_INSTRUCTIONS:
         return Pattern(None, instructions, False, False)
-    search = _search_of_re2(text, linear, _HUB_MEMORY)
+    search = search_of_re2(text, linear, _HUB_MEMORY)
     anchors = re2_text.anchors(tree)
 
     def find(part: bytes) -> bool:
@@ -81,28 +78,16 @@ def compiled(pattern: bytes) -> Pattern:
     return Pattern(find, max(1, instructions), "final end" in anchors, words)
 
 
-def finder(pattern: bytes, seconds: float = SEARCH_SECONDS) -> Finder:
-    """Searches right here, however long that takes; where it backtracks, LimitExceeded after so many `seconds`.
-    ValueError as compiled()."""
-    text, tree = _read(pattern)
-    linear = re2_text.written(tree)
-    if linear is None:
-        return _backtracking(text, tree, seconds)
-    search = _search_of_re2(text, linear)
-    anchors = re2_text.anchors(tree)
-    if not anchors & {"final end", "word", "not word"}:
-        return lambda part: search(part if part.isascii() else part.decode("utf-8", "replace")) is not None
-    return _with_exceptions(text, tree, search, anchors, seconds)
-
-
-def _read(pattern: bytes) -> tuple[str, Node]:
+def read(pattern: bytes) -> tuple[str, Node]:
+    """The pattern as text, and as a tree. ValueError as compiled()."""
     if len(pattern) > PATTERN_BYTES:
         raise ValueError(f"the pattern has {len(pattern)} bytes, the limit is {PATTERN_BYTES}")
     text = pattern.decode("utf-8", "replace")
     return text, parse(text)
 
 
-def _search_of_re2(text: str, linear: str, memory: int = 0) -> Callable[[bytes | str], object]:
+def search_of_re2(text: str, linear: str, memory: int = 0) -> Callable[[bytes | str], object]:
+    """RE2's search for `linear`, which is what re2_text writes for the pattern `text`. ValueError: too large."""
     options = re2.Options()
     options.log_errors = False
     if memory:
@@ -111,39 +96,3 @@ def _search_of_re2(text: str, linear: str, memory: int = 0) -> Callable[[bytes |
         return re2.compile(linear, options).search
     except re2.error as error:
         raise ValueError(f"the pattern {text[:100]!r} is too large: {error}") from error
-
-
-def _with_exceptions(
-    text: str, tree: Node, search: Callable[[bytes | str], object], anchors: frozenset[str], seconds: float
-) -> Finder:
-    """RE2, but for the texts of which its anchors are not Java's."""
-    other: list[Finder] = []
-    ends = "final end" in anchors
-    words = not anchors.isdisjoint(("word", "not word"))
-
-    def find(part: bytes) -> bool:
-        if (ends and part.endswith(b"\r\n")) or (words and not part.isascii()):
-            if not other:
-                other.append(_backtracking(text, tree, seconds))
-            return other[0](part)
-        return search(part if part.isascii() else part.decode("utf-8", "replace")) is not None
-
-    return find
-
-
-def _backtracking(text: str, tree: Node, seconds: float) -> Finder:
-    try:
-        search = regex.compile(regex_text.written(tree), regex.VERSION1).search
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"the pattern {text[:100]!r} cannot be used: {error}") from error
-
-    def find(part: bytes) -> bool:
-        try:
-            return search(part.decode("utf-8", "replace"), timeout=seconds) is not None
-        except TimeoutError as error:
-            raise LimitExceeded(
-                f"the pattern {text[:100]!r} took more than {seconds} s over {len(part)} bytes; nested "
-                "repetitions, look-around and back-references make it try every way to match: write it without them"
-            ) from error
-
-    return find

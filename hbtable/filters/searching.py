@@ -6,50 +6,26 @@ when the scan comes to it. Only then may it end in an error.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from importlib import import_module
 from typing import Any, Final, final
 
 from hbtable.errors import CostExceeded, LimitExceeded
 from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Ask, Asked, PartsOf
 from hbtable.filters.cel import program
-from hbtable.filters.patterns import HUB_STEPS, SEARCH_SECONDS, compiled, finder
+from hbtable.filters.patterns import HUB_STEPS, compiled
 from hbtable.model.cell import Row
 from hbtable.switches import switches
 
 Test = Callable[[bytes], bool]
 """*Switches* when it asks a worker, or when it is time for others."""
 
-_HURRIED_SECONDS: Final = 0.005
-"""For each part that is asked ahead."""
 _KEPT: Final = 1000
 """Answers about parts that nobody looked ahead for; their bytes are kept with them."""
 _SUBSTRING_STEPS: Final = 3
 """The cost of lower-casing a byte, as patterns.HUB_STEPS counts."""
 
-_NOT_FOUND, _FOUND, _UNKNOWN = b"01?"
-
-
-def answer(parts: Sequence[bytes]) -> Sequence[bytes]:
-    """Answers a question, in a worker process. `parts`: kind of comparison, value, b"hurried" or b"", and what to
-    search in. A byte for each of these; or b"" and why there is none."""
-    kind, value, hurried, *texts = parts
-    found = bytearray()
-    try:
-        find = _finder(kind, value, _HURRIED_SECONDS if hurried else SEARCH_SECONDS)
-        for text in texts:
-            found.append(_FOUND if find(text) else _NOT_FOUND)
-    except LimitExceeded as error:
-        if not hurried:
-            return [b"", str(error).encode("utf-8", "replace")]
-        found += bytes([_UNKNOWN]) * (len(texts) - len(found))
-    except ValueError as error:
-        return [b"", str(error).encode("utf-8", "replace")]
-    return [bytes(found)]
-
-
-@lru_cache(16)
-def _finder(kind: bytes, value: bytes, seconds: float) -> Test:
-    return finder(value, seconds) if kind == b"regexstring" else container(value)
+NOT_FOUND, FOUND, UNKNOWN = b"01?"
+"""A byte of an answer about a part."""
 
 
 def container(value: bytes) -> Test:
@@ -66,9 +42,25 @@ def container(value: bytes) -> Test:
     return lambda part: wanted in part.decode("utf-8", "replace").lower()
 
 
+@final
+class _Elsewhere:
+    """A function of a module that its caller need not import: a server, which has workers call it, takes 5 MB less."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.__module__ = module
+        self.__qualname__ = name
+
+    def __call__(self, parts: Sequence[bytes]) -> Sequence[bytes]:
+        found: Sequence[bytes] = getattr(import_module(self.__module__), self.__qualname__)(parts)
+        return found
+
+
+_SEARCH: Final = _Elsewhere("hbtable.filters.part_search", "answer")
+
+
 def job_of(parts: Sequence[bytes]) -> tuple[str, Callable[[Sequence[bytes]], Sequence[bytes]]]:
     """The kind of worker process that a question is for, and the function that answers it there."""
-    return ("cel", program.answer) if parts[0] == program.QUESTION else ("pattern", answer)
+    return ("cel", program.answer) if parts[0] == program.QUESTION else ("pattern", _SEARCH)
 
 
 def here(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
@@ -210,4 +202,4 @@ class _SearchAsked(Asked[bool]):
             ) from error
         if reasons:
             raise LimitExceeded(reasons[0].decode())
-        return [None if verdict == _UNKNOWN else verdict == _FOUND for verdict in verdicts]
+        return [None if verdict == UNKNOWN else verdict == FOUND for verdict in verdicts]

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from hbtable.errors import LimitExceeded
-from hbtable.filters.patterns import finder
+from hbtable.filters.part_search import finder
 from tests.harness import java_patterns
 
 Case = tuple[str, list[str]]

@@ -5,21 +5,22 @@ One for the single server and for both roles of a cluster; what each page answer
 
 from collections.abc import Callable
 from functools import partial
-from typing import final
+from importlib import import_module
+from typing import TYPE_CHECKING, final
 
 from hbtable import __version__
 from hbtable.launch.cycle_collector import CycleCollector
-from hbtable.launch.http.metrics_export import MetricsPage
 from hbtable.launch.http.page_access import PageAccess
-from hbtable.launch.http.pages import HttpPages
 from hbtable.launch.log_lines import dropped_lines
 from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.hub_lag import HubLag
 from hbtable.runtime.hub_turns import HubTurns
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.network.http import HttpListener, serve_http
 from hbtable.switches import switches
+
+if TYPE_CHECKING:
+    from hbtable.runtime.network.http import HttpListener
 
 
 @final
@@ -41,7 +42,6 @@ class ProcessStatus:
         why nothing can be written until this process is started again."""
         self._runtime = runtime
         self._registry = registry
-        self._metrics = MetricsPage(runtime, registry)
         self._session = session
         self._is_lost = is_lost
         self._clock = clock
@@ -85,9 +85,12 @@ class ProcessStatus:
         if port:
             self._hub_turns.start()  # each turn pays for it, and nothing but a page shows it
             lag = self._hub_lag.lag_seconds
-            text, pause = self._metrics.text, partial(self._runtime.sleep, 0)
-            pages = HttpPages(text, self.not_ready, lag, slow_requests, damage, access, pause, warnings)
-            self._listener = serve_http(host, port, pages)
+            pause = partial(self._runtime.sleep, 0)
+            # A server without pages takes 3 MB less.
+            metrics = import_module("hbtable.launch.http.metrics_export").MetricsPage(self._runtime, self._registry)
+            make_pages = import_module("hbtable.launch.http.pages").HttpPages
+            pages = make_pages(metrics.text, self.not_ready, lag, slow_requests, damage, access, pause, warnings)
+            self._listener = import_module("hbtable.runtime.network.http").serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:
         """Reasons not to send clients here. A standby master is ready: to take over is what it is there for."""

@@ -5,7 +5,7 @@ import pytest
 from hbtable.filters import comparators
 from hbtable.filters.comparators import OPERATORS
 from hbtable.filters.expression import Comparison
-from hbtable.filters.patterns import finder
+from hbtable.filters.part_search import finder
 from hbtable.filters.searching import Searches, here
 
 

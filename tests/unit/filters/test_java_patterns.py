@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import LimitExceeded
-from hbtable.filters.patterns import PATTERN_BYTES, finder
+from hbtable.filters.part_search import finder
+from hbtable.filters.patterns import PATTERN_BYTES
 
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("java_patterns.jsonl").read_text().splitlines()]
 TEXTS = RECORDED[0]["texts"]

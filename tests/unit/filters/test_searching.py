@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import BadFilter, LimitExceeded
-from hbtable.filters import searching
+from hbtable.filters import part_search, searching
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
 from hbtable.filters.patterns import HUB_STEPS, compiled
@@ -29,7 +29,7 @@ class Worker:
         self.questions.append(parts)
         if self.error is not None:
             raise self.error
-        return searching.answer(parts)
+        return part_search.answer(parts)
 
     def parts(self) -> list[bytes]:
         return [part for _, _, _, *parts in self.questions for part in parts]
