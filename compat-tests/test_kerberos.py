@@ -1,6 +1,7 @@
 """Clients with tickets of a real Kerberos, MIT's, through each of SASL's layers."""
 
 import os
+import socket
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -160,3 +161,130 @@ def test_a_token_that_is_none_is_refused(
             return True, "GSSAPI", os.urandom(200)
 
     refused(connect(monkeypatch, server, realm.environment, partial(Nonsense, "auth")), "Kerberos does not let you in")
+
+
+# ---------------------------------------------------------------- somebody in between, who has what passed
+
+CALL = b"\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
+ANSWER = b"\x80\x01\0\x02\0\0\0\x0dgetTableNames"
+
+
+class Wire:
+    """A client's bytes, each message of which can be sent again."""
+
+    def __init__(self, server: ServerProcess, qop: str, ordered: bool = True) -> None:
+        import gssapi
+
+        flags = gssapi.RequirementFlag.mutual_authentication | gssapi.RequirementFlag.confidentiality
+        self.socket = socket.create_connection(("127.0.0.1", server.port), 60)
+        self._file = self.socket.makefile("rb")
+        self._qop = QOP[qop]
+        self._context = gssapi.SecurityContext(
+            name=gssapi.Name("hbase@localhost", gssapi.NameType.hostbased_service),
+            usage="initiate",
+            mech=gssapi.MechType.kerberos,
+            flags=flags | gssapi.RequirementFlag.out_of_sequence_detection if ordered else flags,
+        )
+        self.ticket: bytes = self._context.step()
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self.socket.close()
+
+    def say(self, status: int, content: bytes) -> tuple[int, bytes]:
+        """The server's (status, content)."""
+        self.socket.sendall(bytes([status]) + len(content).to_bytes(4, "big") + content)
+        head = self._file.read(5)
+        return head[0], self._file.read(int.from_bytes(head[1:], "big"))
+
+    def log_in(self) -> tuple[int, bytes]:
+        self.socket.sendall(b"\x01\0\0\0\x06GSSAPI")
+        status, answer = self.say(2, self.ticket)
+        if status == 2:
+            self._context.step(answer)
+            _, offer = self.say(2, b"")
+            assert self._context.unwrap(offer).message[0] == 7
+            status, answer = self.say(2, self._context.wrap(bytes([self._qop]) + b"\0\xff\xff", False).message)
+        return status, answer
+
+    def frame(self) -> bytes:
+        """With a call."""
+        wrapped: bytes = self._context.wrap(CALL, self._qop == 4).message
+        return len(wrapped).to_bytes(4, "big") + wrapped
+
+    def answer_to(self, frame: bytes) -> tuple[bytes, bytes]:
+        """(the frame that came back, what is inside of it); nothing, where the connection was closed."""
+        self.socket.sendall(frame)
+        head = self._file.read(4)
+        if not head:
+            return b"", b""
+        answer = self._file.read(int.from_bytes(head, "big"))
+        return head + answer, self._context.unwrap(answer).message
+
+
+@pytest.fixture
+def anns(realm: kdc.Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who logs in is ann, a superuser."""
+    for name, value in realm.log_in("ann", "a-password").items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("anns")
+def test_a_ticket_that_was_seen_lets_nobody_else_in(server: ServerProcess) -> None:
+    with Wire(server, "auth") as first, Wire(server, "auth") as second:
+        assert first.log_in() == (5, b"")
+        second.ticket = first.ticket
+        status, why = second.log_in()
+    assert (status, b"Request is a replay" in why) == (3, True)
+
+
+@pytest.mark.usefixtures("anns")
+@pytest.mark.parametrize("qop", ["auth-int", "auth-conf"])
+def test_no_frame_is_carried_out_twice_or_out_of_its_order(server: ServerProcess, qop: str) -> None:
+    def repeated(wire: Wire) -> bytes:
+        frame = wire.frame()
+        assert ANSWER in wire.answer_to(frame)[1]
+        return frame
+
+    def sent_back(wire: Wire) -> bytes:
+        return wire.answer_to(wire.frame())[0]
+
+    def after_another_that_is_missing(wire: Wire) -> bytes:
+        assert ANSWER in wire.answer_to(wire.frame())[1]
+        wire.frame()
+        return wire.frame()
+
+    def of_another_connection(_: Wire) -> bytes:
+        with Wire(server, qop) as other:
+            assert other.log_in() == (5, b"")
+            return other.frame()
+
+    for attack in (repeated, sent_back, after_another_that_is_missing, of_another_connection):
+        with Wire(server, qop) as wire:
+            assert wire.log_in() == (5, b"")
+            _, said = wire.answer_to(attack(wire))
+        assert ANSWER not in said, attack.__name__
+        assert b"was changed on its way" in said or (not said and attack is of_another_connection), attack.__name__
+
+
+@pytest.mark.usefixtures("anns")
+@pytest.mark.parametrize("qop", list(QOP))
+def test_who_would_not_notice_a_repeated_frame_gets_no_layer(server: ServerProcess, qop: str) -> None:
+    with Wire(server, qop, ordered=False) as wire:
+        status, why = wire.log_in()
+    assert (status, b"ask for sequence detection" in why) == ((5, False) if qop == "auth" else (3, True))
+
+
+def test_a_superusers_name_of_another_realm_is_nobody(
+    server: ServerProcess, realm: kdc.Kdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    realm.trust()
+    realm.add_user("ann", "a-password", kdc.OTHER_REALM)
+    for name, value in realm.log_in(f"ann@{kdc.OTHER_REALM}", "a-password").items():
+        monkeypatch.setenv(name, value)
+    with Wire(server, "auth") as wire:
+        status, why = wire.log_in()
+    assert (status, b"not of the realm TEST.EXAMPLE" in why) == (3, True), why

@@ -6,7 +6,8 @@ r"""The user of a principal of Kerberos, by rules as Hadoop's hadoop.security.au
     DEFAULT                                             the first component, of a principal of auth.realm
 
 The first rule that fits decides; $0 is the realm, $1 and $2 are the components. Where none fits the principal is
-nobody, and so it is where a rule makes a text with / or @ of it. Without rules there is DEFAULT alone. The expressions
+nobody, and so it is where a rule makes a text with / or @ of it, or where one of its components or its realm has such a
+character itself (MIT's Kerberos writes a backslash before it). Without rules there is DEFAULT alone. The expressions
 are Python's; in a substitution $1 is a group, as in Java.
 """
 
@@ -62,6 +63,8 @@ class AuthToLocal(NamedTuple):
 
     def user(self, principal: str) -> str:
         """NotAuthenticated."""
+        if "\\" in principal:  # before / or @ within a component: it would come apart at the wrong place
+            raise NotAuthenticated(f"the principal {principal!r} has characters that no user's name has")
         name, at, realm = principal.rpartition("@")
         if not at:
             raise NotAuthenticated(f"the principal {principal!r} has no realm")

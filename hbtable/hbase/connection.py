@@ -165,7 +165,7 @@ class GatewayConnection:
         except TimeoutError:
             self._warn("closed the connection of %s: it fell silent in the middle of a request")
             self._tell(FELL_SILENT)
-        except Malformed as error:  # before the first call
+        except (Malformed, Overloaded) as error:  # before the first call
             self._warn("closed the connection of %s: %s", error)
         except (OSError, EndOfStream):
             # Clients close as they like: with a reset (happybase sets SO_LINGER 0), or in the middle of a call.

@@ -1,4 +1,5 @@
-"""A real Kerberos for tests: MIT's KDC on a free port of loopback, with a realm, users and a service of its own."""
+"""A real Kerberos for tests: MIT's KDC on a free port of loopback, with a realm, users and a service of its own, and
+another realm that the first trusts, where somebody else may have the same names."""
 
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import Final
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 REALM: Final = "TEST.EXAMPLE"
+OTHER_REALM: Final = "OTHER.EXAMPLE"
 _SBIN: Final = "/usr/sbin"
 _CONFIG: Final = """\
 [libdefaults]
@@ -26,6 +28,9 @@ _CONFIG: Final = """\
  {realm} = {{
   kdc = 127.0.0.1:{port}
  }}
+ {other} = {{
+  kdc = 127.0.0.1:{port}
+ }}
 [domain_realm]
  localhost = {realm}
 """
@@ -37,6 +42,11 @@ _KDC: Final = """\
  {realm} = {{
   database_name = {folder}/principal
   key_stash_file = {folder}/stash
+  acl_file = {folder}/acl
+ }}
+ {other} = {{
+  database_name = {folder}/others
+  key_stash_file = {folder}/others-stash
   acl_file = {folder}/acl
  }}
 """
@@ -60,8 +70,13 @@ class Kdc:
     folder: Path
     environment: dict[str, str]
 
-    def add_user(self, name: str, password: str) -> None:
-        self._admin(f"addprinc -pw {password} {name}")
+    def add_user(self, name: str, password: str, realm: str = REALM) -> None:
+        self._admin(f"addprinc -pw {password} {name}", realm)
+
+    def trust(self) -> None:
+        """From now on whoever has a ticket of OTHER_REALM gets tickets for services of REALM."""
+        for realm in (REALM, OTHER_REALM):
+            self._admin(f"addprinc -pw between-realms krbtgt/{REALM}@{OTHER_REALM}", realm)
 
     def add_service(self, name: str, keytab: str = "") -> str:
         """The path of its keytab: `keytab`, which has keys of others already, or one of its own."""
@@ -73,15 +88,18 @@ class Kdc:
 
     def log_in(self, name: str, password: str) -> dict[str, str]:
         """The environment of somebody with this user's ticket."""
-        environment = {**self.environment, "KRB5CCNAME": f"FILE:{self.folder}/tickets-{name.replace('/', '-')}"}
+        environment = {
+            **self.environment,
+            "KRB5CCNAME": f"FILE:{self.folder}/tickets-{name.replace('/', '-').replace(chr(92), '')}",
+        }
         subprocess.run(
             ["kinit", name], input=password + "\n", env={**os.environ, **environment}, check=True,
             capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         return environment
 
-    def _admin(self, query: str) -> None:
-        _run(self.environment, "kadmin.local", "-r", REALM, "-q", query)
+    def _admin(self, query: str, realm: str = REALM) -> None:
+        _run(self.environment, "kadmin.local", "-r", realm, "-q", query)
 
 
 @contextmanager
@@ -89,8 +107,8 @@ def running_kdc(folder: Path) -> Iterator[Kdc]:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         port = trial.getsockname()[1]
-    (folder / "krb5.conf").write_text(_CONFIG.format(realm=REALM, port=port))
-    (folder / "kdc.conf").write_text(_KDC.format(realm=REALM, port=port, folder=folder))
+    (folder / "krb5.conf").write_text(_CONFIG.format(realm=REALM, other=OTHER_REALM, port=port))
+    (folder / "kdc.conf").write_text(_KDC.format(realm=REALM, other=OTHER_REALM, port=port, folder=folder))
     (folder / "acl").write_text("")
     environment = {
         "KRB5_CONFIG": str(folder / "krb5.conf"),
@@ -98,8 +116,9 @@ def running_kdc(folder: Path) -> Iterator[Kdc]:
         "KRB5RCACHEDIR": str(folder),
         "KRB5RCACHENAME": f"file2:{folder}/replays",
     }
-    _run(environment, "kdb5_util", "-r", REALM, "create", "-s", "-P", "master")
-    command = [_command("krb5kdc") or "", "-n", "-r", REALM, "-P", str(folder / "pid")]
+    for realm in (REALM, OTHER_REALM):
+        _run(environment, "kdb5_util", "-r", realm, "create", "-s", "-P", "master")
+    command = [_command("krb5kdc") or "", "-n", "-r", REALM, "-r", OTHER_REALM, "-P", str(folder / "pid")]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=log)
     try:

@@ -8,49 +8,42 @@ Over HTTP the tickets come by SPNEGO (http_users.py), for another service of the
 """
 
 import os
-import struct
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration, NotAuthenticated
+from hbtable.hbase.transports.protected_stream import Layer
 from hbtable.hbase.transports.sasl_messages import COMPLETE, OK, SaslMessages, SaslRefused
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.private_files import check_private
 from hbtable.switches import switches
-from hbtable.thrift.message_input import Stream
-from hbtable.thrift.wire import Malformed
 
 if TYPE_CHECKING:
-    from gssapi import Credentials, SecurityContext
+    from gssapi import Credentials, SecurityContext, UnwrapResult
 
-_LENGTH: Final = struct.Struct(">I")
 _THREAD: Final = "kerberos"
+_FRAMES_THREAD: Final = "kerberos-frames"
 _TOKEN_BYTES: Final = 64 << 10
 _ROUNDS: Final = 10
 _CONFIDENTIAL: Final = 4
 _UNPROTECTED: Final = 1
 _LAYERS: Final = {"auth": _UNPROTECTED, "auth-int": 2, "auth-conf": _CONFIDENTIAL}
 """The bits of the offer and of the choice."""
-_READ_BYTES: Final = 64 << 10
 _MOST_READ: Final = (1 << 24) - 1
 """The longest message that is announced; three bytes say it."""
 _LEAST_SENT: Final = 1024
+_SEQUENCE_FLAG: Final = 8
+"""GSS_C_SEQUENCE_FLAG: the context notices messages that were repeated, left out or put in another order."""
 _WEB_SERVICE: Final = "HTTP"
 """Of any host, as the keytab has it: RFC 4559 names it for all servers that speak HTTP."""
 _SPNEGO: Final = "1.3.6.1.5.5.2"
+_WITHOUT_ORDER: Final = (
+    "auth-int and auth-conf are for clients that have Kerberos notice repeated messages: ask for sequence detection "
+    "(GSS_C_SEQUENCE_FLAG), as RFC 4752 has it, or choose auth"
+)
 _CONFUSED: Final = "the last step of GSSAPI is damaged: its choice of a layer, of a size and for whom it acts"
-
-
-class Layer(NamedTuple):
-    """The protection of what follows a negotiation."""
-
-    context: "SecurityContext"
-    error: type[Exception]
-    """The library's."""
-    is_confidential: bool
-    most_sent: int
-    """The longest message that the client takes, protected."""
 
 
 class Proved(NamedTuple):
@@ -137,6 +130,11 @@ class KerberosService:
         except self.error as error:
             raise NotAuthenticated(f"Kerberos does not let you in: {error}") from error
 
+    @switches
+    def open_apart(self, context: "SecurityContext", frame: bytes) -> "UnwrapResult":
+        """*Switches.* What is inside of a large frame. The library's error."""
+        return self._runtime.offload(_FRAMES_THREAD, context.unwrap, frame)
+
 
 def _step(context: "SecurityContext", token: bytes) -> tuple[bytes, bool]:
     answer = context.step(token) or b""
@@ -190,66 +188,6 @@ def _layer(context: "SecurityContext", service: KerberosService, choice: bytes) 
     most = int.from_bytes(choice[1:4], "big")
     if most < _LEAST_SENT:
         raise SaslRefused(_CONFUSED)
-    return Layer(context, service.error, choice[0] == _CONFIDENTIAL, most)
-
-
-@final
-class ProtectedStream:
-    """The inside of frames that are protected one by one. One task at a time reads or writes."""
-
-    def __init__(self, carrier: Stream, first: bytes, layer: Layer, most_read: int) -> None:
-        """`first`: what was read of `carrier` already. `most_read`: bytes of a frame."""
-        self._carrier = carrier
-        self._read = bytearray(first)
-        self._layer = layer
-        self._most_read = most_read
-        self._piece_bytes = layer.context.get_wrap_size_limit(min(layer.most_sent, _READ_BYTES), layer.is_confidential)
-        self.settimeout = carrier.settimeout
-        self.close = carrier.close
-
-    @switches
-    def recv(self, most: int, /) -> bytes:
-        """`most` is not looked at: a frame is handed on as a whole. Malformed for one that is damaged: somebody
-        has changed it on its way."""
-        while True:
-            frame = self._frame()
-            if frame is not None:
-                inside = self._checked(frame)
-                if inside:
-                    return inside
-                continue
-            piece = self._carrier.recv(_READ_BYTES)
-            if not piece:
-                return b""
-            self._read += piece
-
-    def _frame(self) -> bytes | None:
-        """None: it has not arrived as a whole."""
-        if len(self._read) < _LENGTH.size:
-            return None
-        (size,) = _LENGTH.unpack_from(self._read)
-        if size > self._most_read:
-            raise Malformed(f"a protected frame of {size} bytes, where {self._most_read} are the most")
-        end = _LENGTH.size + size
-        if len(self._read) < end:
-            return None
-        frame = bytes(self._read[_LENGTH.size : end])
-        del self._read[:end]
-        return frame
-
-    def _checked(self, frame: bytes) -> bytes:
-        try:
-            found = self._layer.context.unwrap(frame)
-        except self._layer.error as error:
-            raise Malformed(f"a protected frame was changed on its way, or is none: {error}") from error
-        if self._layer.is_confidential and not found.encrypted:
-            raise Malformed("a frame is not encrypted, although that was agreed on")
-        return found.message
-
-    @switches
-    def sendall(self, data: bytes, /) -> None:
-        layer = self._layer
-        for first in range(0, len(data), self._piece_bytes):
-            piece = data[first : first + self._piece_bytes]
-            wrapped = layer.context.wrap(piece, layer.is_confidential).message
-            self._carrier.sendall(_LENGTH.pack(len(wrapped)) + wrapped)
+    if not context.actual_flags & _SEQUENCE_FLAG:
+        raise SaslRefused(_WITHOUT_ORDER)
+    return Layer(context, service.error, choice[0] == _CONFIDENTIAL, most, partial(service.open_apart, context))

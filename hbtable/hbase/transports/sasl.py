@@ -19,7 +19,8 @@ from hbtable.errors import NotAuthenticated, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
-from hbtable.hbase.transports.kerberos import Layer, ProtectedStream, by_kerberos
+from hbtable.hbase.transports.kerberos import by_kerberos
+from hbtable.hbase.transports.protected_stream import Layer, ProtectedStream
 from hbtable.hbase.transports.sasl_frames import SaslStream
 from hbtable.hbase.transports.sasl_messages import (
     BAD,
@@ -75,7 +76,7 @@ def negotiate(
     stream.settimeout(None)
     if layer is None:
         return Negotiated(user, SaslStream(stream, messages.rest), login)
-    return Negotiated(user, _protected(stream, messages.rest, layer, context), login)
+    return Negotiated(user, ProtectedStream(stream, messages.rest, layer, context), login)
 
 
 @switches
@@ -117,11 +118,6 @@ def _by_plain(
     context.request_gate(host)(context.clock())
     login = verifier.log_in(_shown(name), secret, host)
     return verifier.acting_for(login.user, _shown(acting_for)), login
-
-
-def _protected(stream: Stream, first: bytes, layer: Layer, context: ConnectionContext) -> ProtectedStream:
-    """Clients protect all that they send at once as one frame, however long."""
-    return ProtectedStream(stream, first, layer, context.message_bytes + (1 << 16))
 
 
 def _shown(name: bytes) -> str:

@@ -10,17 +10,12 @@ import pytest
 
 from hbtable.access.auth_to_local import AuthToLocal
 from hbtable.access.options import AuthOptions
-from hbtable.errors import InvalidConfiguration, NotAuthenticated
-from hbtable.hbase.transports.kerberos import (
-    KerberosService,
-    Layer,
-    ProtectedStream,
-    Proved,
-    by_kerberos,
-    kerberos_of,
-)
+from hbtable.errors import InvalidConfiguration, NotAuthenticated, Overloaded
+from hbtable.hbase.transports.kerberos import KerberosService, Proved, by_kerberos, kerberos_of
+from hbtable.hbase.transports.protected_stream import Layer, ProtectedStream
 from hbtable.hbase.transports.sasl_messages import SaslRefused
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.thrift.wire import Malformed
 
 REALM = "TEST.EXAMPLE"
@@ -40,6 +35,8 @@ class PretendedContext:
 
     complete = True
     initiator_name = f"ann@{REALM}"
+    actual_flags = 0b1010
+    """Mutual authentication and sequence detection."""
 
     def wrap(self, message: bytes, encrypt: bool) -> Unwrapped:
         return Unwrapped((b"e" if encrypt else b"s") + message, encrypt)
@@ -59,9 +56,16 @@ class PretendedService:
     offer = 7
     answers: tuple[tuple[bytes, bool], ...] = ((b"tickets", True),)
 
+    flags = PretendedContext.actual_flags
+
     def begin(self) -> PretendedContext:
         self.left = list(self.answers)
-        return PretendedContext()
+        context = PretendedContext()
+        context.actual_flags = self.flags
+        return context
+
+    def open_apart(self, context: PretendedContext, frame: bytes) -> Unwrapped:
+        return context.unwrap(frame)
 
     def take_token(self, context: object, token: bytes) -> tuple[bytes, bool]:
         return self.left.pop(0) if self.left else (b"more", False)
@@ -97,7 +101,20 @@ def test_a_client_chooses_a_layer_and_acts_for_another(choice: int, is_confident
     found, _ = proved(b"ticket", b"", b"s" + bytes([choice]) + b"\x01\0\0ben")
     assert (found.name, found.acting_for) == ("ann", "ben")
     assert found.layer is not None
-    assert found.layer[2:] == (is_confidential, 65536)
+    assert found.layer[2:4] == (is_confidential, 65536)
+    assert found.layer.open_apart(b"eframe") == Unwrapped(b"frame", True)
+
+
+@pytest.mark.parametrize("flags", [0b0010, 0b0110])
+@pytest.mark.parametrize("choice", [1, 2, 4])
+def test_no_layer_is_for_who_would_not_notice_repeated_messages(flags: int, choice: int) -> None:
+    service = PretendedService()
+    service.flags = flags
+    if choice == 1:
+        assert proved(b"ticket", b"", b"s\x01\0\0\0", service=service)[0].layer is None
+    else:
+        with pytest.raises(SaslRefused, match="ask for sequence detection"):
+            proved(b"ticket", b"", b"s" + bytes([choice]) + b"\x01\0\0", service=service)
 
 
 def test_the_principal_as_the_other_user_is_nobody_else() -> None:
@@ -155,6 +172,9 @@ def test_a_principal_of_the_realm_is_a_user(principal: str, name: str) -> None:
         "a b@TEST.EXAMPLE",
         "ann@test.example",
         "ann@TEST.EXAMPLE@OTHER",
+        r"ann/host@OTHER\@TEST.EXAMPLE",
+        r"ann\/host@TEST.EXAMPLE",
+        r"ann\n@TEST.EXAMPLE",
     ],
 )
 def test_other_principals_are_nobody(principal: str) -> None:
@@ -163,28 +183,77 @@ def test_other_principals_are_nobody(principal: str) -> None:
 
 
 class Carrier:
+    """Looks at the memory that is counted whenever it is asked for more."""
+
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = list(pieces)
         self.sent = b""
+        self.asked: list[int] = []
+        self.timeouts: list[float | None] = []
+        self.counted: list[int] = []
+        self.at: Any = None
 
     def recv(self, most: int) -> bytes:
+        self.asked.append(most)
+        self.counted.append(self.at.budget.used_bytes)
+        self.at.now += self.at.between_pieces
         return self.pieces.pop(0) if self.pieces else b""
 
     def sendall(self, data: bytes) -> None:
         self.sent += data
 
-    def settimeout(self, seconds: float | None) -> None: ...
+    def settimeout(self, seconds: float | None) -> None:
+        self.timeouts.append(seconds)
+
     def close(self) -> None: ...
+
+
+class Gateway:
+    """The part of a ConnectionContext that a stream asks for, in virtual time."""
+
+    message_bytes, stall_seconds = 1 << 20, 30.0
+
+    def __init__(self, limit_bytes: int = 1 << 30) -> None:
+        self.now, self.between_pieces, self.pauses = 0.0, 0.0, 0
+        self.budget = MemoryBudget(limit_bytes, self.sleep, self.clock)
+        self.join = b"".join
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def pause(self) -> None:
+        self.pauses += 1
 
 
 def frame(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
-def stream(pieces: Sequence[bytes], is_confidential: bool = True, first: bytes = b"", most_sent: int = 65536) -> Any:
-    context: Any = PretendedContext()
+def stream(
+    pieces: Sequence[bytes],
+    is_confidential: bool = True,
+    first: bytes = b"",
+    most_sent: int = 65536,
+    gateway: Gateway | None = None,
+) -> Any:
+    pretended: Any = PretendedContext()
     carrier: Any = Carrier(*pieces)
-    return carrier, ProtectedStream(carrier, first, Layer(context, BrokenSeal, is_confidential, most_sent), 1000)
+    carrier.at = at = gateway or Gateway()
+    carrier.apart = []
+
+    def open_apart(frame: bytes) -> Any:
+        carrier.apart.append(len(frame))
+        with pytest.raises(OSError, match="farewell"):
+            protected.sendall(b"too many connections")
+        return pretended.unwrap(frame)
+
+    layer = Layer(pretended, BrokenSeal, is_confidential, most_sent, open_apart)
+    context: Any = at
+    protected = ProtectedStream(carrier, first, layer, context)
+    return carrier, protected
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -204,12 +273,57 @@ def test_what_was_read_before_is_the_beginning() -> None:
         (frame(b"sclear"), "a frame is not encrypted"),
         (frame(b"xbroken"), "was changed on its way"),
         (frame(b""), "was changed on its way"),
-        (b"\xff\xff\xff\xff", "a protected frame of 4294967295 bytes, where 1000 are the most"),
+        (b"\xff\xff\xff\xff", "a protected frame of 4294967295 bytes, where 1114112 are the most"),
     ],
 )
 def test_a_frame_that_is_not_as_agreed_ends_the_connection(data: bytes, words: str) -> None:
     with pytest.raises(Malformed, match=words):
         stream([data])[1].recv(9)
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[place : place + size] for place in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [50_000, 900_000])
+def test_a_frame_is_counted_as_it_arrives_and_let_go(size: int) -> None:
+    """Otherwise a hundred clients with half a frame each fill the memory, and may wait for ever."""
+    gateway = Gateway()
+    carrier, protected = stream(cut(frame(b"e" + b"x" * size) + frame(b"enext"), 10_000), gateway=gateway)
+    protected.settimeout(7.0)
+    assert protected.recv(9) == b"x" * size
+    uncounted = [count for place, count in enumerate(carrier.counted) if count < 10_000 * (place - 1)]
+    assert (max(carrier.counted) > size - 20_000, uncounted) == (True, [])
+    assert (gateway.budget.used_bytes, carrier.timeouts) == (0, [7.0, 30.0, 7.0])
+    assert carrier.apart == ([size + 1] if size == 900_000 else [])
+    assert protected.recv(9) == b"next"
+
+
+def test_a_client_that_leaves_within_a_frame_is_let_go() -> None:
+    gateway = Gateway()
+    _, protected = stream(cut(frame(b"e" * 100_000), 10_000)[:5], gateway=gateway)
+    assert protected.recv(9) == b""
+    assert gateway.budget.used_bytes == 0
+
+
+@pytest.mark.parametrize("size", [100, 500_000])
+def test_a_frame_that_arrives_too_slowly_ends_the_connection(size: int) -> None:
+    gateway = Gateway()
+    gateway.between_pieces = 20.0
+    _, protected = stream(cut(frame(b"e" * size), max(size // 100, 10)), gateway=gateway)
+    with pytest.raises(TimeoutError, match="arrives too slowly"):
+        protected.recv(9)
+    assert gateway.budget.used_bytes == 0
+
+
+def test_a_frame_for_which_there_is_no_room_is_thrown_away() -> None:
+    gateway = Gateway(100_000)
+    others = gateway.budget.begin(None)
+    gateway.budget.arrive(others, 100_000)
+    carrier, protected = stream(cut(frame(b"e" * 90_000), 10_000), gateway=gateway)
+    with pytest.raises(Overloaded):
+        protected.recv(9)
+    assert (carrier.pieces, gateway.budget.used_bytes) == ([], 100_000)
 
 
 def test_a_checksum_is_enough_where_that_was_agreed() -> None:
