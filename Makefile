@@ -78,8 +78,8 @@ bytecode: $(VENV)/.test
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
 .PHONY: turns
-turns: $(VENV)/.test
-	$(BIN)/pytest $(PARALLEL) -m turns $(ARGS)
+turns: $(VENV)/.test $(VENV)/.web $(VENV)/.engines
+	$(BIN)/pytest $(PARALLEL) -m "turns and not alone" $(ARGS)
 
 # Each part prints pytest's summary line, then here how long it took.
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"

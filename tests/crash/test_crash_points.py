@@ -7,14 +7,14 @@ from hbtable.metadata import catalog
 from tests.campaigns.crash_points import one_crash, sweep
 from tests.harness.fresh_seed import fresh_seed
 from tests.harness.program_warnings import NeedlessWarning
-from tests.harness.tiers import quick_first, taking_turns
+from tests.harness.tiers import long_test, quick_first, taking_turns
 
 pytestmark = pytest.mark.usefixtures("quiet")  # every life ends in a crash, and says so at length
 
 
-@pytest.mark.parametrize("first", quick_first(range(1, 9), 0, 1))
-def test_a_crash_at_every_eighth_call_loses_and_invents_nothing(first: int) -> None:
-    assert sweep(seed=20061106, first=first, stride=8) > 35
+@pytest.mark.parametrize("first", quick_first(range(1, 17), 0, 1))
+def test_a_crash_at_every_sixteenth_call_loses_and_invents_nothing(first: int) -> None:
+    assert sweep(seed=20061106, first=first, stride=16) > 16
 
 
 @pytest.mark.parametrize("part", taking_turns(range(4), 4))
@@ -37,7 +37,7 @@ def test_a_sync_that_does_nothing_is_noticed(broken: str) -> None:
     pytest.fail(f"nobody noticed that files in {broken} are never synced")
 
 
-@pytest.mark.slow
+@long_test("a warning of what a kill leaves")
 def test_a_warning_of_what_a_kill_leaves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill between two writes of the root tablet's record once made the next start warn, and nothing was wrong."""
     monkeypatch.setattr(catalog.log, "info", catalog.log.warning)

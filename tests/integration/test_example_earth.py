@@ -67,7 +67,13 @@ def expected_tiles(raw: dict[bytes, Columns]) -> dict[bytes, bytes]:
     return found
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("earth on Dask"))])
+@pytest.mark.parametrize(
+    "on",
+    [
+        pytest.param("processes", marks=long_marks("earth in processes")),
+        pytest.param("dask", marks=long_marks("earth on Dask")),
+    ],
+)
 def test_tiles_of_all_levels_are_those_of_plain_python(server: ServerProcess, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("earth", "create", *port)

@@ -48,7 +48,13 @@ def expected_profile(columns: dict[bytes, bytes]) -> list[tuple[str, int]]:
     ]
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("personalized search on Dask"))])
+@pytest.mark.parametrize(
+    "on",
+    [
+        pytest.param("processes", marks=long_marks("personalized search in processes")),
+        pytest.param("dask", marks=long_marks("personalized search on Dask")),
+    ],
+)
 def test_profiles_are_those_of_plain_python(server: ServerProcess, on: str) -> None:
     port = ["--port", str(server.port)]
     name = "personalized_search"

@@ -63,7 +63,13 @@ def anchors(found: dict[bytes, Columns]) -> dict[bytes, Columns]:
     return {row: columns for row, columns in of.items() if columns}
 
 
-@pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("webtable on Dask"))])
+@pytest.mark.parametrize(
+    "on",
+    [
+        pytest.param("processes", marks=long_marks("webtable in processes")),
+        pytest.param("dask", marks=long_marks("webtable on Dask")),
+    ],
+)
 def test_links_are_inverted_as_plain_python_does_it(server: ServerProcess, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("webtable", "create", *port)

@@ -19,6 +19,7 @@ from hbtable.shell.shadow.repeating import NO_ROOM, NOT_REACHED
 from hbtable.shell.shadow.wire import Answer, interface
 from tests.harness.server import ServerProcess
 from tests.harness.shadowing import Liar, ShadowProcess, thrift_client
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.integration
@@ -175,6 +176,7 @@ def test_each_pair_of_transport_and_protocol_gets_the_primary_s_answers(pair: Se
     assert all(one["calls"] == one["equal"] for one in shadow.report() if one.get("method") not in (None, *CANNOT_LIE))
 
 
+@long_test("a lie in each method")
 def test_a_lie_in_each_method_is_found(pair: Servers, tmp_path: Path) -> None:
     lying = [""]
 

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import hbtable as hbtable_library
 from hbtable.launch.cli.command import main
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import quick_first
 
 pytestmark = pytest.mark.integration
 
@@ -102,7 +103,7 @@ def test_a_table_of_several_tablets_comes_back_equal_through_several_workers(
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("form", quick_first(["jsonl", "parquet"], 0, 1))
 def test_an_export_and_an_import_killed_in_the_middle_go_on(server: ServerProcess, tmp_path: Path, form: str) -> None:
     create(server, f"killed-{form}")
     create(server, f"killed-again-{form}")

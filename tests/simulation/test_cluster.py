@@ -100,9 +100,9 @@ def test_a_seed_runs_the_same_way_each_time() -> None:
     assert first.count == second.count
 
 
-@pytest.mark.parametrize("first", quick_first([2, 10, 18, 26], 0, 1))
+@pytest.mark.parametrize("first", quick_first(range(2, 34, 4), 0, 1))
 def test_a_cluster_keeps_its_promises_over_the_adapters_fakes(first: int) -> None:
-    for outcome in outcomes(partial(run_seed, fakes=True), range(first, first + 8)):
+    for outcome in outcomes(partial(run_seed, fakes=True), range(first, first + 4)):
         assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[0]}"
 
 

@@ -19,7 +19,7 @@ from tests.harness.sim_damage_bugs import DAMAGE_BUGS, run_damaged_with
 from tests.harness.sim_damaged import run_damaged_seed
 from tests.harness.sim_schedule import Outcome
 from tests.harness.sim_seeds import outcomes
-from tests.harness.tiers import quick_first, taking_turns
+from tests.harness.tiers import long_test, quick_first, taking_turns
 
 LOGS = ("log flipped", "log cut", "log zeroed", "log lost")
 SEEDS = range(700_000, 700_020)
@@ -45,7 +45,7 @@ def test_some_damages(seeds: range) -> None:
         kept_its_promises(outcome)
 
 
-@pytest.mark.slow
+@long_test("each kind of damage to a cluster")
 def test_each_kind_of_damage() -> None:
     total: Counter[str] = Counter()
     for number, kind in enumerate(KINDS):

@@ -14,7 +14,7 @@ from hbtable.model.tablet_event import NOT_SPLIT, SPLIT
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.split import Splitter
 from tests.harness.many_servers import Cluster
-from tests.harness.tiers import quick_first
+from tests.harness.tiers import long_test, quick_first
 
 CALL_SECONDS = 0.03
 """Of a server's processor, each call to it."""
@@ -107,6 +107,7 @@ def test_a_hot_tablet_is_halved_and_two_servers_share_its_load(machine, seed, to
     loaded.run(body)
 
 
+@long_test("hours of load")
 def test_as_much_load_for_hours_splits_no_more_than_it_takes(machine):
     """What is left for each part is below the share: 0.6 of a processor, halved once."""
     loaded = Loaded(machine, 1)

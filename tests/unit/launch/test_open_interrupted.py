@@ -14,6 +14,7 @@ from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.launch.storage import Storage
 from hbtable.runtime.interface import Runtime
 from tests.harness.interruption import Interruption
+from tests.harness.tiers import long_marks
 
 FILES = {closing.__file__, embedded.__file__, shared_database.__file__}
 ID = (1, 2)
@@ -106,7 +107,14 @@ class Program:
 
 @pytest.mark.slow  # a database for each step: some seconds
 @pytest.mark.filterwarnings("ignore:.*was left open:ResourceWarning")
-@pytest.mark.parametrize("handler", [Program.open_again, Program.close_all, Program.drop_all])
+@pytest.mark.parametrize(
+    "handler",
+    [
+        pytest.param(Program.open_again, marks=long_marks("a handler opens again at each step")),
+        Program.close_all,
+        Program.drop_all,
+    ],
+)
 def test_a_handler_at_any_step_goes_on_and_so_does_what_it_interrupts(handler: Callable[[Program], object]) -> None:
     seen: set[tuple[str, object]] = set()
     for step in range(1, 1000):
