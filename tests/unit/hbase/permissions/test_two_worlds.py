@@ -1,0 +1,166 @@
+"""Two clusters that differ only in rows of which a user may read nothing give him the same answers, byte by byte.
+
+So no call tells him anything of these rows: no key, size or number, in whatever part of an answer or an error, or by
+what his quota lets him do. The calls are of every method of every service, with arguments that mean these rows.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from hbtable.access.data_checks import DataChecks
+from hbtable.access.user import User
+from hbtable.hbase import cell_methods
+from hbtable.hbase.permissions.methods import ADMIN as REQUIREMENTS
+from hbtable.hbase.permissions.requirements import of_cells
+from hbtable.launch.embedded_cluster import EmbeddedOptions
+from hbtable.tablet.options import TabletOptions
+from hbtable.tabletserver.role import TabletServerOptions
+from tests.harness.fresh_seed import fresh_seed
+from tests.harness.guarded_gateway import GuardedGateway, interface
+from tests.harness.wire_mutations import Form, Messages, Method, encode
+from tests.harness.wire_trees import I32, Node
+
+ADMIN = interface("admin")
+ROOT: Final = User("root")
+KNOWN: Final = b"00050-known"
+ROWS: Final = 100
+USERS: Final = {"ben": "R", "mia": "RW", "dan": "RW", "wes": "W", "cat": ""}
+"""Rights to one column of `t`. cat has all rights to another table, dan may read a kilobyte in a second."""
+KNOWN_WORDS: Final = (b"known", b"f:a")
+TELL_SIZES: Final = {"adminStatus", "adminServers", "adminSpaceUsage"}
+"""Calls that tell everybody, or everybody who knows of the table, how large it is and how often it was called
+(docs/security.md)."""
+
+
+CELLS: Final = {
+    *cell_methods.THRIFT1,
+    *cell_methods.THRIFT2,
+    *(name for name, requirement in REQUIREMENTS.items() if requirement is of_cells),
+}
+"""Methods that read or write cells, and scanners."""
+
+
+class World(NamedTuple):
+    """The rows that are hidden: their numbers, and the bytes of each value."""
+
+    first: int
+    step: int
+    value_bytes: int
+
+    def rows(self) -> list[Any]:
+        hidden = [ADMIN.AdminOperation(8, b"f", b"b", 1, b"s" * self.value_bytes)]
+        hidden += [ADMIN.AdminOperation(8, b"g", b"a", 1, b"s" * self.value_bytes)]
+        known = [ADMIN.AdminOperation(8, b"f", b"a", 1, b"7")]
+        numbers = range(self.first, ROWS, self.step)
+        return [ADMIN.AdminMutation(KNOWN, known), *(ADMIN.AdminMutation(b"%05d-hid" % one, hidden) for one in numbers)]
+
+
+class Questions(Messages):
+    """Calls about `t`, most of them about cells."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, [b"t", b"t", b"t", b"u"], [b"t", b"t", b"u"])
+        service = ADMIN.HbtableAdmin
+        self._methods += [
+            Method(name, getattr(service, f"{name}_args").thrift_spec) for name in service.thrift_services
+        ]
+        self._of_cells = [method for method in self._methods if method.name in CELLS]
+        self.scanners = [0]
+        """Those that were opened."""
+
+    def call(self) -> tuple[bytes, Node]:
+        method = self.chance.choice(self._of_cells if self.chance.random() < 0.7 else self._methods)
+        return method.name.encode(), self.arguments(method)
+
+    def _value(self, spec: Any, name: str, tables: list[bytes]) -> Node:
+        if name in ("id", "scannerId"):
+            return Node(I32, self.chance.choice(self.scanners))
+        return super()._value(spec, name, tables)
+
+    def _bytes(self, name: str) -> bytes:
+        chance = self.chance
+        if name in ("row", "rows", "startRow", "stopRow", "startAndPrefix", "prefix"):
+            number = chance.randrange(ROWS)
+            return chance.choice((b"%05d-hid" % number, b"%05d" % number, b"%05d-mia" % number, KNOWN, b"", b"0"))
+        if name in ("family", "qualifier"):
+            return chance.choice((b"f", b"f", b"a", b"b", b"g"))
+        if name in ("column", "columns", "columnName", "name"):
+            return chance.choice((b"f:a", b"f:a", b"f:b", b"f:", b"g:a", b"g:"))
+        if name in ("filter", "filterString"):
+            return chance.choice(
+                (
+                    b"KeyOnlyFilter()",
+                    b"PageFilter(2)",
+                    b"SingleColumnValueFilter('f','b',=,'binary:s')",
+                    b"ColumnCountGetFilter(1)",
+                )
+            )
+        return super()._bytes(name)
+
+
+def answers(world: World, user: str, seed: int, count: int) -> list[tuple[str, bytes]]:
+    gateway = GuardedGateway(options=EmbeddedOptions(TabletServerOptions(tablet=TabletOptions(scan_seconds=0.0))))
+    found: list[tuple[str, bytes]] = []
+
+    def main() -> None:
+        gateway.start()
+        root = gateway.client(ROOT, "admin")
+        for table in (b"t", b"u"):
+            families = [ADMIN.AdminFamily(name=name) for name in (b"f", b"g")]
+            root.adminCreateTable(ADMIN.AdminTable(name=table, families=families), [b"00040"])
+        root.adminMutateRows(b"t", world.rows())
+        root.adminFlush(b"t", 0)
+        for name, rights in USERS.items():
+            if rights:
+                root.adminGrant(ADMIN.AdminGrant(name, rights, b"", b"t", b"f", b"a"), False)
+        root.adminGrant(ADMIN.AdminGrant("cat", "RWXCA", b"", b"u"), False)
+        root.adminSetThrottle("dan", b"", b"", False, "READ_SIZE", 1024, 1, False)
+        gateway.runtime.sleep(1000.0 - gateway.runtime.clock_seconds() % 1000)
+        questions = Questions(seed)
+        wire = gateway.client(User(user), "admin")._iprot.trans
+        for _ in range(count):
+            name, arguments = questions.call()
+            wire.write(encode(Form("binary", False), name, arguments))
+            wire.flush()
+            found.append((name.decode(), wire._in))
+            if b"pen" in name and wire._in[-8:-5] == b"\x08\0\0":
+                questions.scanners.append(int.from_bytes(wire._in[-5:-1], "big"))
+        gateway.stop()
+
+    gateway.runtime.run(main)
+    return found
+
+
+EVENS, ODDS, WIDE, NONE = World(0, 2, 6), World(1, 2, 6), World(0, 2, 600), World(ROWS, 1, 6)
+
+
+def compare(user: str, other: World, seed: int, count: int) -> set[str]:
+    """The calls of which answers differ."""
+    here, there = answers(EVENS, user, seed, count), answers(other, user, seed, count)
+    assert (
+        sum(any(word in answer for word in KNOWN_WORDS) for _, answer in here) > count // 100 or "R" not in USERS[user]
+    )
+    return {name for (name, one), (_, two) in zip(here, there, strict=True) if one != two}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", list(USERS))
+def test_no_answer_depends_on_rows_that_the_user_may_not_see(user: str) -> None:
+    for seed, other in enumerate((ODDS, WIDE), 1):
+        assert not compare(user, other, seed, 150) - TELL_SIZES
+
+
+@pytest.mark.verify
+def test_nor_in_calls_that_no_run_has_made_before() -> None:
+    seed = fresh_seed()
+    user, other = list(USERS)[seed % len(USERS)], (ODDS, WIDE, NONE)[seed // len(USERS) % 3]
+    assert not compare(user, other, seed, 800) - TELL_SIZES, (user, other, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", ["readable", "check_all_readable"])
+def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    """Reads are not narrowed; existence and conditions are not checked."""
+    monkeypatch.setattr(DataChecks, mistake, lambda checks, table, asked: asked)
+    assert compare("mia", ODDS, 1, 300) - TELL_SIZES
