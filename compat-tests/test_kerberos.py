@@ -9,6 +9,9 @@ from typing import Any
 import happybase
 import happybase.connection
 import pytest
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift_sasl import TSaslClientTransport as ApacheSaslTransport
 from thriftpy2.transport.sasl import TCySaslClientTransport
 
 from tests.harness import kdc
@@ -107,6 +110,26 @@ def test_a_ticket_lets_a_user_in(
             batch.put(b"%05d" % number, {b"f:a": b"v" * 10_000})
     assert sum(len(columns[b"f:a"]) for _, columns in table.scan(batch_size=100)) == 3_000_000
     connection.close()
+
+
+@pytest.mark.parametrize("qop", list(QOP))
+def test_thrift_sasls_transport_takes_a_ticket(
+    server: ServerProcess, realm: kdc.Kdc, monkeypatch: pytest.MonkeyPatch, qop: str
+) -> None:
+    """Below Apache Thrift's own protocol and socket."""
+    for name, value in realm.log_in("ann", "a-password").items():
+        monkeypatch.setenv(name, value)
+    transport = ApacheSaslTransport(partial(GssClient, qop), "GSSAPI", TSocket("localhost", server.port))
+    transport.open()
+    protocol = TBinaryProtocol(transport)
+    for number in range(3):
+        protocol.writeMessageBegin("getTableNames", 1, number)
+        protocol.writeFieldStop()
+        protocol.trans.flush()
+        assert protocol.readMessageBegin() == ("getTableNames", 2, number)
+        protocol.skip(12)
+        protocol.readMessageEnd()
+    transport.close()
 
 
 def refused(connection: happybase.Connection, words: str) -> None:
