@@ -8,6 +8,7 @@ from tests.campaigns.fuzz import in_process, over_sockets
 from tests.campaigns.http_fuzz import requests
 from tests.campaigns.login_fuzz import logins
 from tests.campaigns.tls_fuzz import over_tls
+from tests.harness.fresh_seed import fresh_seed
 
 
 @pytest.mark.integration
@@ -33,3 +34,12 @@ def test_broken_tls() -> None:
 @pytest.mark.integration
 def test_broken_messages_over_sockets(tmp_path: Path) -> None:
     assert over_sockets(2_000, seed=20061107, folder=tmp_path, loud=False, large=100_000) >= 2_000
+
+
+@pytest.mark.verify
+def test_messages_of_a_seed_that_no_run_has_taken() -> None:
+    seed = fresh_seed()
+    assert in_process(6_000, seed, loud=False) >= 6_000
+    assert logins(1_000, seed, loud=False) >= 1_000
+    assert over_tls(1_000, seed, loud=False) >= 1_000
+    requests(200, seed, loud=False)
