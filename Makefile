@@ -14,6 +14,7 @@
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
+#   make bench-hdfs   the same, both on one real HDFS and ZooKeeper (needs a JDK and Maven)
 #   make bench-servers  several server processes of one folder beside one
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
 #   make bench-arrow  rows a second of to_arrow over Thrift beside a happybase scan
@@ -184,6 +185,10 @@ bench: $(VENV)/.test
 .PHONY: bench-hbase
 bench-hbase: $(VENV)/.test
 	$(BIN)/python -m tests.bench.beside_hbase $(ARGS)
+
+.PHONY: bench-hdfs
+bench-hdfs: $(VENV)/.test
+	$(BIN)/python -m tests.bench.beside_hbase --hdfs $(ARGS)
 
 .PHONY: bench-servers
 bench-servers: $(VENV)/.test

@@ -1,13 +1,16 @@
 """hbtable, with its log synced and not, beside a real HBase: eight workloads in turns (paper, section 7).
 
     python -m tests.bench.beside_hbase [--rows 100000] [--clients 1,2,3] [--rounds 3] [--seconds 3] [--long]
-                                       [--markdown FILE] [--svg FILE] [--json FILE]
+                                       [--markdown FILE] [--svg FILE] [--json FILE] [--hdfs [--hbase-hsync]]
 
 All servers run at once, and the clients drive them round by round, so that a busy machine hits all of them. Before its
 first round each workload runs on each server until its rate stands still. Prints rates with their range, their ratio to
 HBase's (the median over the rounds), what calls took, and the processor's time of the server's processes; at the end
 their memory and disk. HBase on local files never syncs its log, so `os` is what compares.
 --long: values of 10, 100, 1000 and 10,000 bytes, and compressible ones. Without Java hbtable runs alone.
+--hdfs: a master and a tablet server of hbtable over hdfs://, the same over webhdfs://, and a master and a region server
+of HBase, all on one HDFS of three DataNodes and one ZooKeeper. HBase's log is flushed to three DataNodes' memory, as it
+is by default; --hbase-hsync: it is synced to their disks, as hbtable's.
 """
 
 import argparse
@@ -15,10 +18,11 @@ import json
 import platform
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench.beside_hbase import report
+from tests.bench.beside_hbase import on_hdfs, report
 from tests.bench.beside_hbase.servers import Contestant, contestants, resident_bytes, why_no_hbase
 from tests.bench.beside_hbase.workloads import WORKLOADS, Profile, load, run, warm
 
@@ -82,6 +86,8 @@ def main() -> None:
     parser.add_argument("--warm-seconds", type=float, default=2.0, help="of each turn that warms")
     parser.add_argument("--warm-turns", type=int, default=15, help="that warm one workload on one server, at most")
     parser.add_argument("--workloads", default=";".join(WORKLOADS), help="separated by semicolons")
+    parser.add_argument("--hdfs", action="store_true", help="all of them on one HDFS and ZooKeeper")
+    parser.add_argument("--hbase-hsync", action="store_true", help="with --hdfs: HBase syncs its log to disks")
     parser.add_argument("--long", action="store_true", help="values of several sizes")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--svg", type=Path)
@@ -91,10 +97,15 @@ def main() -> None:
     if unknown:
         parser.error(f"no workloads: {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
     missing = why_no_hbase()
+    if missing and arguments.hdfs:
+        parser.error(missing)
     if missing:
         print(f"without HBase: {missing}; hbtable runs alone, and ratios are to its unsynced log")
     notes, sections, everything = [machine(), busy()], [], []
-    with contestants(not missing) as servers:
+    side_by_side: AbstractContextManager[Sequence[Contestant]] = (
+        on_hdfs.contestants(arguments.hbase_hsync) if arguments.hdfs else contestants(not missing)
+    )
+    with side_by_side as servers:
         for profile in profiles(arguments):
             lines = compare(servers, profile, arguments)
             used = [
@@ -102,6 +113,8 @@ def main() -> None:
                 f"{server.disk_bytes() >> 20:,} MB on disk"
                 for server in servers
             ]
+            if arguments.hdfs:
+                used += on_hdfs.durability(servers)
             print("\n".join(used))
             sections.append(report.markdown(str(profile), lines, used))
             everything += [{"profile": str(profile), **line._asdict()} for line in lines]

@@ -5,10 +5,10 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Protocol
 
 import happybase
@@ -91,13 +91,19 @@ class HBaseServer:
 
     name = "HBase"
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        """`settings`: more of hbase-site.xml."""
         self.port = _four_free_ports()
         self._place = PLACES / f"on-{self.port}"
-        subprocess.run([STARTER, "start", str(self.port)], check=True, stdout=subprocess.DEVNULL)
+        with NamedTemporaryFile("w", prefix="hbase-site-") as site:
+            site.write("".join(f"{name} {value}\n" for name, value in (settings or {}).items()))
+            site.flush()
+            environment = {**os.environ, "HBASE_SITE": site.name}
+            command = [STARTER, "start", str(self.port)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
 
     def pids(self) -> list[int]:
-        return [int((self._place / f"{name}.pid").read_text()) for name in ("hbase", "thrift")]
+        return [int(path.read_text()) for path in self._place.glob("*.pid")]
 
     def settle(self, table: str) -> None:
         command = [STARTER, "compactor", str(self.port)]
