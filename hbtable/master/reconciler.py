@@ -256,7 +256,7 @@ class Reconciler:
         self, tablets: list[TabletRecord], reports: ServerReports, schema: TableSchema = layout.SCHEMA
     ) -> Decision:
         """Plans and acts for tablets of one table; nothing to do when they are all served."""
-        actions = self._placement.plan(schema.name, tablets, reports)
+        actions = self._placement.plan(schema.name, tablets, reports, lambda: self._runtime.sleep(0))
         if not actions:
             living = reports.living
             unserved = [tablet for tablet in tablets if tablet.owner not in living]

@@ -57,12 +57,12 @@ class ServedTablets(dict[int, Tablet]):
         """Whether changes_since() tells of everything that is served."""
         return not self._forgotten <= since <= self._number or since <= 0
 
-    def changes_since(self, since: int, sizes: dict[Tablet, int]) -> ServedChanges:
-        """The changes after the one of this number; 0: everything. `sizes` are of tablets that were looked at
-        before."""
+    def changes_since(self, since: int, before: dict[Tablet, ServedTablet]) -> ServedChanges:
+        """The changes after the one of this number; 0: everything. `before`: what was told of tablets that were looked
+        at before; it holds unless their schema is another one now."""
         whole = self.is_whole(since)
         gone = [] if whole else [tablet_id for tablet_id, _ in self._after(since) if tablet_id not in self]
-        return ServedChanges(self._number, whole, [_told(tablet, sizes) for tablet in self.to_tell(since)], gone)
+        return ServedChanges(self._number, whole, [_told(tablet, before) for tablet in self.to_tell(since)], gone)
 
     def to_tell(self, since: int) -> list[Tablet]:
         """The served ones of which changes_since() would tell now."""
@@ -74,9 +74,14 @@ class ServedTablets(dict[int, Tablet]):
         return takewhile(lambda change: change[1] > since, reversed(self._changed.items()))
 
 
-def _told(tablet: Tablet, sizes: dict[Tablet, int]) -> ServedTablet:
-    size = sizes.get(tablet)
-    size = tablet.sstable_bytes() if size is None else size
+def _told(tablet: Tablet, before: dict[Tablet, ServedTablet]) -> ServedTablet:
+    told = before.get(tablet)
+    return told if told is not None and told.schema_version == tablet.schema.version else served_tablet(tablet)
+
+
+def served_tablet(tablet: Tablet) -> ServedTablet:
+    """The counts and the version of its schema, as of now."""
+    record = tablet.record
     return ServedTablet(
-        tablet.record.table_id, tablet.record.tablet_id, tablet.schema.version, size, *tablet.requests()
+        record.table_id, record.tablet_id, tablet.schema.version, tablet.sstable_bytes(), *tablet.requests()
     )

@@ -7,6 +7,7 @@ believed only if the lock service knows of it: else whoever reaches this port co
 
 from collections.abc import Callable, Collection, Mapping
 from itertools import chain
+from typing import Final
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import LockLost, SwitchedOff, Unavailable
@@ -26,7 +27,11 @@ from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.family_usage import family_usage
 from hbtable.tabletserver.online_tablets import OnlineTablets
 from hbtable.tabletserver.requested_compactions import RequestedCompactions
+from hbtable.tabletserver.served_tablets import served_tablet
 from hbtable.tabletserver.split import Splitter
+
+_MANY_TABLETS: Final = 500
+"""Of which an answer is made in a stretch of its own."""
 
 
 class TabletServerAdmin(TabletAdmin):
@@ -126,8 +131,10 @@ class TabletServerAdmin(TabletAdmin):
         """*Switches* among many. As of when it ends."""
         tablets = self._online_tablets.tablets
         told = in_slices(self._runtime, tablets.to_tell(since))  # thousands, where a table was made just now
-        sizes = {tablet: tablet.sstable_bytes() for tablet in told}
-        return tablets.changes_since(since, sizes)
+        before = {tablet: served_tablet(tablet) for tablet in told}
+        if len(before) > _MANY_TABLETS:
+            self._runtime.sleep(0)
+        return tablets.changes_since(since, before)
 
     @switches
     def family_usage(self, table: bytes = b"") -> list[Mapping[str, str]]:

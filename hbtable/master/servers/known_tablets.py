@@ -73,11 +73,11 @@ class KnownTablets:
     def _apply(self, changes: ServedChanges, now: float, pause: Callable[[], object] = lambda: None) -> None:
         served = changes.served
         for first in range(0, len(served), _SEEN_AT_ONCE):
+            if len(served) > _SEEN_AT_ONCE:
+                pause()
             if changes.number < self._number:
                 break
             self._loads.saw(self._server, served[first : first + _SEEN_AT_ONCE], now)
-            if len(served) > _SEEN_AT_ONCE:
-                pause()
         if changes.number < self._number:
             return  # a later question was answered first, or meanwhile, and told of all this
         if changes.whole:
@@ -90,29 +90,30 @@ class KnownTablets:
         self._number = changes.number
 
     def _hold(self, tablets: list[ServedTablet]) -> None:
-        self._leave(list(self._tablets))
+        for counted in (self._tablets, self._versions, self.oldest_schemas):
+            counted.clear()
+        self.sstable_bytes = self.user_tablets = 0
         self._come(tablets)
 
     def _leave(self, tablet_ids: list[int]) -> None:
-        for tablet_id in tablet_ids:
-            one = self._tablets.pop(tablet_id, None)
-            if one is not None:
-                self._count(one, -1)
+        left = [self._tablets.pop(tablet_id) for tablet_id in tablet_ids if tablet_id in self._tablets]
+        self._count(left, -1)
 
     def _come(self, tablets: list[ServedTablet]) -> None:
-        for one in tablets:
-            self._tablets[one.tablet_id] = one
-            self._count(one, 1)
+        self._tablets.update([(one.tablet_id, one) for one in tablets])
+        self._count(tablets, 1)
         self.tablet_ids = frozenset(self._tablets)
 
-    def _count(self, one: ServedTablet, by: int) -> None:
-        self.sstable_bytes += by * one.sstable_bytes
-        self.user_tablets += by * (one.table_id != METADATA_TABLE_ID)
-        versions = self._versions.setdefault(one.table_id, Counter())
-        versions[one.schema_version] += by
-        if not versions[one.schema_version]:
-            del versions[one.schema_version]
-        if versions:
-            self.oldest_schemas[one.table_id] = min(versions)
-        else:
-            del self._versions[one.table_id], self.oldest_schemas[one.table_id]
+    def _count(self, tablets: list[ServedTablet], by: int) -> None:
+        """All at once: of thousands each step costs."""
+        self.sstable_bytes += by * sum([one.sstable_bytes for one in tablets])
+        self.user_tablets += by * sum([one.table_id != METADATA_TABLE_ID for one in tablets])
+        for (table_id, version), number in Counter([(one.table_id, one.schema_version) for one in tablets]).items():
+            versions = self._versions.setdefault(table_id, Counter())
+            versions[version] += by * number
+            if not versions[version]:
+                del versions[version]
+            if versions:
+                self.oldest_schemas[table_id] = min(versions)
+            else:
+                del self._versions[table_id], self.oldest_schemas[table_id]

@@ -18,6 +18,7 @@ from hbtable.metadata.tiling import verify_tiling
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.slices import in_slices
 from hbtable.switches import switches
@@ -64,9 +65,7 @@ class TableCreation:
         try:
             # Before there are tablets: should this end here, the cycle takes the creation back.
             begin_table(self._session, schema.name, creator)
-            first = first_records(record.table_id, ids, bounds, self._wall_millis())
-            self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands
-            self._rows.write(schema.name, first)
+            self._rows.write(schema.name, self._first_records(record.table_id, ids, bounds))
             self._enable(record)
         except (IdInUse, LimitExceeded):
             forget(self._session, of_table(schema.name))
@@ -103,7 +102,7 @@ class TableCreation:
         try:
             # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
             # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
-            self._rows.write(fresh.schema.name, first_records(fresh.table_id, ids, bounds, self._wall_millis()))
+            self._rows.write(fresh.schema.name, self._first_records(fresh.table_id, ids, bounds))
             self._catalog.replace_table(record, fresh)
         except OutcomeUnknown:
             raise  # the name row may come to point at them: they are spared while this is the master
@@ -112,6 +111,11 @@ class TableCreation:
             raise
         self._unnamed.discard(fresh.table_id)
         return fresh
+
+    @switches
+    def _first_records(self, table_id: int, ids: list[int], bounds: list[bytes]) -> list[TabletRecord]:
+        """Each step goes over all tablets, of which there may be thousands."""
+        return list(in_slices(self._runtime, first_records(table_id, ids, bounds, self._wall_millis())))
 
     @switches
     def _ids(self, count: int) -> list[int]:

@@ -293,7 +293,7 @@ class TableOperations:
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
             self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands
             reports = self._reports(record.table_id)
-            actions = self._placement.plan(record.schema.name, tablets, reports)
+            actions = self._placement.plan(record.schema.name, tablets, reports, lambda: self._runtime.sleep(0))
             able = takers(reports.loads)
             held = self._placement.quarantine.message(tablets)
             waits = held or not able or any(tablet.owner in reports.silent for tablet in tablets)

@@ -47,7 +47,7 @@ class TabletRows:
         reports = self._reports(tablets[0].table_id)
         owners = {
             action.record.tablet_id: action.server
-            for action in self._placement.plan(name, tablets, reports)
+            for action in self._placement.plan(name, tablets, reports, lambda: self._runtime.sleep(0))
             if isinstance(action, Assign)
         }
         self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands

@@ -15,13 +15,15 @@ A tablet goes to the server with the fewest tablets; among equals, to the one wi
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from hbtable.master.tablets.emptiest import Emptiest
 from hbtable.master.tablets.server_load import ServerLoad, tablet_counts, takers
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_LEVEL, ROOT_TABLET_ID, USER_LEVEL, TabletRecord, level
+from hbtable.runtime.slices import with_pauses
+from hbtable.switches import switches_if_given
 
 _NONE: Final = frozenset[str]()
 
@@ -78,11 +80,13 @@ def describe(record: TabletRecord) -> str:
     return f"{kind} {record.tablet_id}"
 
 
-def plan(snapshot: ClusterSnapshot) -> list[Action]:
+@switches_if_given
+def plan(snapshot: ClusterSnapshot, pause: Callable[[], object] = lambda: None) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
-    takes tablets. METADATA's go to one that is stopping, or decommissioned, rather than to none."""
+    takes tablets. METADATA's go to one that is stopping, or decommissioned, rather than to none. `pause` is called
+    between many tablets."""
     counts = tablet_counts(takers(snapshot.servers))
-    waiting = [record for record in snapshot.tablets if _needs(record, snapshot)]
+    waiting = [record for record in with_pauses(snapshot.tablets, pause) if _needs(record, snapshot)]
     if not waiting:
         return []
     first = min(level(record) for record in waiting)
@@ -94,9 +98,9 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
             for name, one in snapshot.servers.items()
             if (one.tablet_ids if first == ROOT_LEVEL else one.user_tablets)
         }
-    choice = _Choice(snapshot, counts)
+    choice = _Choice(snapshot, counts, pause)
     actions: list[Action] = []
-    for record in waiting:
+    for record in with_pauses(waiting, pause):
         if level(record) != first:
             continue
         refusals = snapshot.refusals.get(record.tablet_id, _NONE)
@@ -118,9 +122,10 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
 class _Choice:
     """Servers for the tablets of one plan, given out one after the other."""
 
-    def __init__(self, snapshot: ClusterSnapshot, counts: Mapping[str, int]) -> None:
+    @switches_if_given
+    def __init__(self, snapshot: ClusterSnapshot, counts: Mapping[str, int], pause: Callable[[], object]) -> None:
         of_tables: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        for record in snapshot.tablets:
+        for record in with_pauses(snapshot.tablets, pause):
             of_tables[record.table_id][record.owner] += 1
         self._suspects = snapshot.suspects
         self._suspected = Counter(

@@ -10,7 +10,7 @@ second time still has records of the first stay in its log; those are below ever
 reference begins at the highest of them, and recovery never sees them twice.
 """
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from hbtable.model.ranges import RowRange
@@ -45,10 +45,8 @@ def first_unflushed(record: TabletRecord) -> int:
     return max((ref.first_needed for ref in record.logs), default=0) or flushed + 1
 
 
-def first_records(table_id: int, tablet_ids: list[int], split_rows: list[bytes], now: int) -> list[TabletRecord]:
+def first_records(table_id: int, tablet_ids: list[int], split_rows: list[bytes], now: int) -> Iterator[TabletRecord]:
     """The unassigned tablets of a new table: one more than `split_rows`, which ascend and hold no b""."""
     bounds = [b"", *split_rows, b""]
-    return [
-        TabletRecord(table_id, tablet_id, RowRange(bounds[index], bounds[index + 1]), now)
-        for index, tablet_id in enumerate(tablet_ids)
-    ]
+    for index, tablet_id in enumerate(tablet_ids):
+        yield TabletRecord(table_id, tablet_id, RowRange(bounds[index], bounds[index + 1]), now)

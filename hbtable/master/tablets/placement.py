@@ -46,7 +46,8 @@ from hbtable.model.tablet_event import GIVEN, NOT_LOADED, TAKEN
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
-from hbtable.switches import switches
+from hbtable.runtime.slices import with_pauses
+from hbtable.switches import switches, switches_if_given
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +95,18 @@ class Placement:
         self.emptied: Set[str] = frozenset()
         """Logs of dead servers in which nothing is needed: FullDiskStart."""
 
-    def plan(self, table: bytes, tablets: Sequence[TabletRecord], reports: ServerReports) -> list[Action]:
+    @switches_if_given
+    def plan(
+        self,
+        table: bytes,
+        tablets: Sequence[TabletRecord],
+        reports: ServerReports,
+        pause: Callable[[], object] = lambda: None,
+    ) -> list[Action]:
         """The actions for `tablets` of the table with this name, which were read before the list of servers was taken.
-        Does not switch."""
+        `pause` is called between many."""
         served = 0
-        for tablet in tablets:
+        for tablet in with_pauses(tablets, pause):
             load = reports.loads.get(tablet.owner)
             if load is not None and tablet.tablet_id in load.tablet_ids:
                 served += 1
@@ -112,7 +120,7 @@ class Placement:
             if tablet.owner not in reports.loads and (at_it := self.slow_loads.servers_at(tablet.tablet_id)):
                 refusals[tablet.tablet_id] = refusals.get(tablet.tablet_id, frozenset()) | at_it
         held, suspects = self.quarantine.held(), self.quarantine.suspects()
-        return plan(ClusterSnapshot(tablets, reports.loads, reports.silent, refusals, held, suspects))
+        return plan(ClusterSnapshot(tablets, reports.loads, reports.silent, refusals, held, suspects), pause)
 
     def struggling(self) -> frozenset[str]:
         """The servers that get tablets only where no other takes any: loads fail on them, or calls hang. Does not
