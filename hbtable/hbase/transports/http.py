@@ -32,6 +32,8 @@ _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 64 << 10
 _HEAD_BYTES: Final = 64 << 10
 """Request line and headers; HBase takes as much."""
+_EVENTS_AT_ONCE: Final = 64
+"""Of the parser, each some 20 us."""
 _WHAT_THIS_IS: Final = (
     "This port speaks HBase's Thrift interfaces over plain TCP (framed or unframed, binary or compact) and over HTTP, "
     'as POST requests with one message each. Connect with a Thrift client, for example happybase.Connection("{host}", '
@@ -104,8 +106,11 @@ class HttpStream:
     def recv(self, most: int, /) -> bytes:
         """The next bytes of a message, or of its length; b"" when no request follows. `most` is not looked at: what a
         read of the carrier has brought is handed on as a whole."""
-        http, began = self._http, self._context.clock()
+        http, began, events = self._http, self._context.clock(), 0
         while True:
+            events += 1
+            if not events % _EVENTS_AT_ONCE:
+                self._context.pause()  # a read brings 10,000 chunks of a byte, and the next one may be there, too
             if http.our_state is h11.DONE and http.their_state is h11.DONE:
                 http.start_next_cycle()
                 self._raw.begin(http.trailing_data[0])
