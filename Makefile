@@ -356,7 +356,7 @@ $(VENV)/.spark: $(VENV)/.test
 
 # Engines that read tables, for tests of make verify.
 $(VENV)/.engines: $(VENV)/.test $(VENV)/.spark
-	@$(INSTALL) --editable '.[polars,dask,spark]'
+	@$(INSTALL) --editable '.[polars,dask,spark,ray,beam]'
 	@touch $@
 
 $(VENV)/.types: $(VENV)/.run

@@ -8,11 +8,14 @@ a task may repeat.
         for row, columns in batch: ...
 
 places.py says how a task gets to the tables, splits.py cuts a table, reading.py and writing.py do a task's work,
-frames.py makes lazy frames of other engines, spark.py and spark_source.py those of PySpark, and its writers.
+frames.py makes lazy frames of other engines, spark.py and spark_source.py those of PySpark, and its writers;
+ray_data.py and ray_source.py are for Ray Data, beam.py and beam_transforms.py for Apache Beam.
 """
 
+from hbtable.dataflow.beam import beam_sink, beam_source
 from hbtable.dataflow.frames import scan_polars, to_dask
 from hbtable.dataflow.places import Place
+from hbtable.dataflow.ray_data import ray_sink, to_ray
 from hbtable.dataflow.reading import read, read_arrow
 from hbtable.dataflow.spark import spark_target, to_spark
 from hbtable.dataflow.splits import Split, splits
@@ -22,6 +25,9 @@ __all__ = [
     "Place",
     "Split",
     "WriteTarget",
+    "beam_sink",
+    "beam_source",
+    "ray_sink",
     "read",
     "read_arrow",
     "scan_polars",
@@ -29,6 +35,7 @@ __all__ = [
     "splits",
     "target",
     "to_dask",
+    "to_ray",
     "to_spark",
     "write",
 ]

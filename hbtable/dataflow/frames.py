@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from pyarrow import DataType, RecordBatch
 
 _EXTRAS: Final = {
+    "apache_beam": "beam",
     "dask": "dask",
     "dask.dataframe": "dask",
     "pandas": "dask",
     "polars": "polars",
     "pyarrow": "arrow",
     "pyspark": "spark",
+    "ray.data": "ray",
 }
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet
 
-from hbtable.client.columns import K, Key, write_time
+from hbtable.client.columns import K, Key
 from hbtable.dataflow.frames import needed, typed_splits
 from hbtable.dataflow.reading import arrow_schema
 from hbtable.dataflow.splits import RowsOfSplits
-from hbtable.dataflow.writing import target
-from hbtable.errors import InvalidRequest, WrongType, WrongValue
+from hbtable.dataflow.writing import arrow_write
+from hbtable.errors import InvalidRequest, WrongType
 from hbtable.library.table import Table
 from hbtable.model.values import shown
 from hbtable.switches import switches
@@ -75,13 +75,7 @@ def spark_target(
     """
     source = _source(spark)
     needed("pyarrow", "spark")
-    if not isinstance(row, str):
-        raise WrongType(f"'row' {shown(row)} is {type(row).__name__}, and has to be the name of the frame's field")
-    time = write_time(timestamp)
-    if timestamp is not None and time < 0:
-        raise WrongValue(f"'timestamp' {timestamp} is below 0")
-    kept = columns if columns is None or isinstance(columns, Mapping) else tuple(columns)
-    options: dict[str, str] = source.options_of(source.SourceWrite(target(table), row, kept, types, timestamp))
+    options: dict[str, str] = source.options_of(arrow_write(table, row, columns, types, timestamp))
     return options
 
 

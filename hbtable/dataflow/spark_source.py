@@ -5,17 +5,16 @@ How Arrow's types and Spark's are made of each other is not told by PySpark's pu
 
 import base64
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import datasource
 
-from hbtable.dataflow.places import RETRY_SECONDS, table_at
 from hbtable.dataflow.reading import read_arrow
 from hbtable.dataflow.splits import Split
-from hbtable.dataflow.writing import WriteTarget
+from hbtable.dataflow.writing import ArrowWrite, write_arrow
 from hbtable.errors import InvalidRequest, WrongType
 from hbtable.runtime.repeated import wall_millis
 from hbtable.switches import switches
@@ -32,18 +31,7 @@ class SourceRead:
     row: str
 
 
-@dataclass(frozen=True, slots=True)
-class SourceWrite:
-    """The table of a writer, and what write_arrow() needs to know."""
-
-    target: WriteTarget
-    row: str
-    columns: Any
-    types: "Mapping[Any, pa.DataType | None] | None"
-    timestamp: int | None
-
-
-def options_of(job: SourceRead | SourceWrite) -> dict[str, str]:
+def options_of(job: SourceRead | ArrowWrite) -> dict[str, str]:
     """Options are text."""
     return {_OPTION: base64.b64encode(pickle.dumps(job)).decode()}
 
@@ -85,8 +73,8 @@ class TableSource(datasource.DataSource):
     def streamWriter(self, schema: Any, overwrite: bool) -> "_StreamWriter":  # noqa: N802  # Spark's name
         return _StreamWriter(self._write(overwrite, '.outputMode("append")'))
 
-    def _write(self, overwrite: bool, instead: str) -> SourceWrite:
-        job: SourceWrite = self._job(SourceWrite, "written with the options of hbtable.dataflow.spark_target()")
+    def _write(self, overwrite: bool, instead: str) -> ArrowWrite:
+        job: ArrowWrite = self._job(ArrowWrite, "written with the options of hbtable.dataflow.spark_target()")
         if overwrite:
             raise InvalidRequest(
                 f"nothing empties table {job.target.table.decode(errors='replace')} before Spark writes to it: "
@@ -135,14 +123,13 @@ class Written(datasource.WriterCommitMessage):
 
 
 @switches
-def _written(job: SourceWrite, batches: Iterable[pa.RecordBatch]) -> Written:
-    with table_at(job.target.place, job.target.table, RETRY_SECONDS, repeats_writes=True) as table:
-        table.write_arrow(batches, job.row, job.columns, types=job.types, timestamp=job.timestamp)
+def _written(job: ArrowWrite, batches: Iterable[pa.RecordBatch]) -> Written:
+    write_arrow(job, batches)
     return Written()
 
 
 class _Writer(datasource.DataSourceArrowWriter):
-    def __init__(self, job: SourceWrite) -> None:
+    def __init__(self, job: ArrowWrite) -> None:
         self._job = job
 
     @switches
@@ -151,7 +138,7 @@ class _Writer(datasource.DataSourceArrowWriter):
 
 
 class _StreamWriter(datasource.DataSourceStreamArrowWriter):
-    def __init__(self, job: SourceWrite) -> None:
+    def __init__(self, job: ArrowWrite) -> None:
         self._job = job
 
     @switches

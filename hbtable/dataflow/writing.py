@@ -1,12 +1,12 @@
 """A task's rows, written so that a task that runs twice leaves what it leaves once."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from hbtable.client.columns import write_time
+from hbtable.client.columns import K, Key, write_time
 from hbtable.client.given import seconds
 from hbtable.dataflow.places import RETRY_SECONDS, Place, place_of, table_at
 from hbtable.errors import WrongType, WrongValue
@@ -14,6 +14,9 @@ from hbtable.launch.connected import ConnectedDatabase
 from hbtable.library.table import Table
 from hbtable.model.values import shown
 from hbtable.switches import switches
+
+if TYPE_CHECKING:
+    from pyarrow import DataType
 
 _ROWS_AT_ONCE: Final = 1000
 _BYTES_AT_ONCE: Final = 4 << 20
@@ -29,6 +32,18 @@ class WriteTarget:
 
     place: Place
     table: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowWrite:
+    """A table to write record batches to, and how (Table.write_arrow), for an engine's tasks: it can be pickled."""
+
+    target: WriteTarget
+    row: str
+    columns: "Mapping[str, Key] | Sequence[str] | None"
+    types: "Mapping[Any, DataType | None] | None"
+    timestamp: int | None
+    """None: whoever begins the job gives it one."""
 
 
 def target(table: Table) -> WriteTarget:
@@ -61,6 +76,28 @@ def write(
                     batch.put(row, data)
             rows += len(some)
     return rows
+
+
+def arrow_write(
+    table: Table,
+    row: str,
+    columns: "Mapping[str, Key] | Iterable[str] | None",
+    types: "Mapping[K, DataType | None] | None",
+    timestamp: int | None,
+) -> ArrowWrite:
+    """WrongType and WrongValue: now, not in a task."""
+    if not isinstance(row, str):
+        raise WrongType(f"'row' {shown(row)} is {type(row).__name__}, and has to be the name of the frame's field")
+    kept = columns if columns is None or isinstance(columns, Mapping) else tuple(columns)
+    write_time(timestamp)
+    return ArrowWrite(target(table), row, kept, types, timestamp)
+
+
+@switches
+def write_arrow(job: ArrowWrite, batches: object) -> None:
+    """One task's. Durable on return; rows are sent again as write() sends them."""
+    with table_at(job.target.place, job.target.table, RETRY_SECONDS, repeats_writes=True) as table:
+        table.write_arrow(batches, job.row, job.columns, types=job.types, timestamp=job.timestamp)
 
 
 def _parts(batches: Iterable[Rows]) -> Iterator[list[Put]]:

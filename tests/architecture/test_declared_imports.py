@@ -44,7 +44,8 @@ def imported() -> dict[str, set[str]]:
 def test_every_imported_package_is_declared() -> None:
     declared = required()
     known = declared[""] | declared["native"] | declared["parquet"] | declared["kerberos"] | declared["happybase"]
-    known |= declared["polars"] | declared["dask"] | declared["spark"] | declared["cel"]
+    known |= declared["polars"] | declared["dask"] | declared["spark"] | declared["cel"] | declared["ray"]
+    known |= declared["beam"]
     known |= {"pytest"}  # who has it loads hbtable.pytest_plugin, and nobody else
     assert {name: files for name, files in imported().items() if name not in known} == {}
 

@@ -10,6 +10,7 @@ In expected output a line of `...` stands for any lines, and `...` within a line
 `hbtable start` takes by default, 9095 and 9099 are free ones instead.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.harness.commands import environment
+from tests.harness.commands import ROOT, environment
 from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -211,3 +212,12 @@ def _pattern(expected: str) -> re.Pattern[str]:
 
 def _line(line: str) -> str:
     return ".*".join(re.escape(piece) for piece in line.rstrip().split("...")) + " *"
+
+
+def run_blocks(page: str, word: str, folder: Path) -> None:
+    """Runs the blocks of Python that have this word in this process and folder: for what takes long to start."""
+    blocks = [block for block in blocks_of(Path(ROOT, page)) if block.language == "python" and word in block.text]
+    assert blocks, f"{page} has no block with {word}"
+    with contextlib.chdir(folder):
+        for block in blocks:
+            exec(compile(block.text, page, "exec"), {"__name__": "__main__"})

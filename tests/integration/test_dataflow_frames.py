@@ -1,9 +1,7 @@
 """Dask's and Polars' frames of a table beside a plain happybase scan and plain Python over it."""
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -11,28 +9,17 @@ import pytest
 
 import hbtable
 from hbtable import dataflow
+from tests.harness.clicks_table import TYPES, Record, clicks_server, plain_records, sums
 from tests.harness.commands import run_python
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
 
 pytestmark = [pytest.mark.integration, pytest.mark.verify]
 
-ROWS = 2000
-TYPES = {"c:site": pa.string(), "c:clicks": pa.int64()}
-Record = tuple[bytes, str | None, int | None]
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    server = ServerProcess(tmp_path_factory.mktemp("frames") / "data", ["log.durability=os"])
-    server.arguments = ["--servers", "2"]
-    with server:
-        with hbtable.connect("127.0.0.1", server.port) as db:
-            table = db.create_table("clicks", ["c"], split_rows=["0500", "1500"])
-            with table.batch(batch_size=500) as batch:
-                for number in range(ROWS):
-                    data: dict[str, Any] = {"c:clicks": struct.pack(">q", number * 2**40)} if number % 5 else {}
-                    batch.put(f"{number:04}", {**data, **({"c:site": f"site{number % 7}"} if number % 3 else {})})
+    with clicks_server(tmp_path_factory.mktemp("frames")) as server:
         yield server
 
 
@@ -44,21 +31,7 @@ def table(server: ServerProcess) -> Iterator[hbtable.Table]:
 
 @pytest.fixture(scope="module")
 def expected(server: ServerProcess) -> list[Record]:
-    connection = server.connect()
-    found: list[Record] = []
-    for row, data in connection.table("clicks").scan():
-        site = data[b"c:site"].decode() if b"c:site" in data else None
-        found.append((row, site, struct.unpack(">q", data[b"c:clicks"])[0] if b"c:clicks" in data else None))
-    connection.close()
-    return found
-
-
-def sums(records: list[Record]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for _, site, clicks in records:
-        if site is not None:
-            found[site] = found.get(site, 0) + (clicks or 0)
-    return found
+    return plain_records(server)
 
 
 def test_dask_has_every_cell_and_exact_sums_while_a_server_is_killed_and_a_tablet_splits(
@@ -66,8 +39,8 @@ def test_dask_has_every_cell_and_exact_sums_while_a_server_is_killed_and_a_table
 ) -> None:
     frame = dataflow.to_dask(table, TYPES, at_least=6)
     assert frame.npartitions == 6
-    kill_servers(server_pids(server)[:1])
     table.connection.split_table("clicks", "1000")  # type: ignore[attr-defined]
+    kill_servers(server_pids(server)[:1])
     found = frame.compute(scheduler="threads", num_workers=2)
     records = pa.Table.from_pandas(found, preserve_index=False).to_pylist()
     assert [tuple(record.values()) for record in records] == expected
@@ -104,14 +77,23 @@ def test_a_value_of_another_type_is_named(table: hbtable.Table) -> None:
     assert "0001" in str(caught.value)
 
 
-@pytest.mark.parametrize(("module", "call"), [("polars", "scan_polars"), ("dask", "to_dask"), ("pyspark", "to_spark")])
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("polars", "scan_polars"),
+        ("dask", "to_dask"),
+        ("pyspark", "to_spark"),
+        ("ray", "to_ray"),
+        ("apache_beam", "beam_source"),
+    ],
+)
 def test_an_engine_that_is_not_installed_is_named(module: str, call: str, tmp_path: Path) -> None:
-    extra = module.removeprefix("py")
+    extra = module.removeprefix("py").removeprefix("apache_")
     program = f"""
 import sys
 import hbtable
 from hbtable import dataflow
-assert not {{"polars", "dask", "pandas", "pyarrow", "pyspark"}} & sys.modules.keys()
+assert not {{"polars", "dask", "pandas", "pyarrow", "pyspark", "ray", "apache_beam"}} & sys.modules.keys()
 sys.modules[{module!r}] = None
 before = [None] if {module!r} == "pyspark" else []
 with hbtable.open("data") as db:

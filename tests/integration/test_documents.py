@@ -17,9 +17,9 @@ LIBRARY = [block for block in blocks_of(DOCS / "library.md") if block.language =
 DATA = [
     pytest.param(block, marks=[pytest.mark.verify] if re.search("dask|polars", block.text) else [])
     for block in blocks_of(DOCS / "data.md")
-    if block.language == "python" and "pyspark" not in block.text
+    if block.language == "python" and not re.search("pyspark|import ray|apache_beam", block.text)
 ]
-"""Engines are heavy, and installed for `make verify` alone; test_spark.py runs what needs a session of Spark."""
+"""Engines are heavy, and installed for `make verify` alone; tests of Spark, Ray and Beam run theirs."""
 PAGES = sorted(page for page in (DOCS / "manual").glob("*.md") if page.stem != "api")
 EXAMPLES = sorted(page.parent.name for page in Path(ROOT, "examples").glob("*/README.md"))
 EACH_TIME = "webtable"

@@ -89,16 +89,21 @@ def breaks_off(word: bytes, counts: Iterator[int]) -> Iterator[tuple[bytes, Colu
     return total(word, counts)
 
 
+def webtable(db: hbtable.Database) -> hbtable.Table:
+    table = db.create_table("webtable", {"contents": {}, "anchor": {}}, split_rows=["001", "003"])
+    with table.batch() as batch:
+        for row, text in PAGES.items():
+            batch.put(row, {"contents:": text, "anchor:x": "not asked for"})
+    return table
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     server = ServerProcess(tmp_path_factory.mktemp("mapreduce") / "data", ["log.durability=os"])
     server.arguments = ["--servers", "2"]
     with server:
         with hbtable.connect("127.0.0.1", server.port) as db:
-            table = db.create_table("webtable", {"contents": {}, "anchor": {}}, split_rows=["001", "003"])
-            with table.batch() as batch:
-                for row, text in PAGES.items():
-                    batch.put(row, {"contents:": text, "anchor:x": "not asked for"})
+            webtable(db)
         yield server
 
 

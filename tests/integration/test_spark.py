@@ -3,7 +3,6 @@
 All in one test: a session is a JVM, whose start is most of what this takes.
 """
 
-import contextlib
 import json
 import os
 import re
@@ -22,8 +21,7 @@ import pytest
 
 import hbtable
 from hbtable import dataflow, mapreduce
-from tests.harness.commands import ROOT
-from tests.harness.document_blocks import blocks_of
+from tests.harness.document_blocks import run_blocks
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
 from tests.harness.tiers import long_marks
@@ -151,11 +149,12 @@ def check_every_cell_and_exact_sums_while_a_server_is_killed_and_a_tablet_splits
     expected = stage.expected()
     assert len(expected) == ROWS
     frame = dataflow.to_spark(stage.spark, stage.table, TYPES, at_least=4, row_stop="1900")
-    kill_servers(server_pids(stage.server)[:1])
-    stage.table.connection.split_table("clicks", "1000")  # type: ignore[attr-defined]
     stage.table.put("1000x", {"c:site": "too late to be read"})
+    stage.table.connection.split_table("clicks", "1000")  # type: ignore[attr-defined]
+    kill_servers(server_pids(stage.server)[:1])
     assert records(frame) == [one for one in expected if one[0] < b"1900"]
-    stage.table.delete("1000x")
+    with hbtable.connect("127.0.0.1", stage.server.port) as db:
+        db.table("clicks").delete("1000x")
     by_site = dataflow.to_spark(stage.spark, stage.table, TYPES).groupBy("`c:site`").sum("`c:clicks`").collect()
     assert {site: total or 0 for site, total in by_site if site is not None} == sums(expected)
 
@@ -211,10 +210,7 @@ def check_a_stream_writes_each_batch(stage: Stage) -> None:
 
 def check_mapreduce_has_what_plain_python_and_other_engines_have(stage: Stage) -> None:
     owner: Any = stage.table.connection
-    web = owner.create_table("webtable", {"contents": {}}, split_rows=["001", "003"])
-    with web.batch() as batch:
-        for row, text in jobs.PAGES.items():
-            batch.put(row, {"contents:": text})
+    web = jobs.webtable(owner)
     words = Counter(word for text in jobs.PAGES.values() for word in text.encode().split())
     postings: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
     for row, text in jobs.PAGES.items():
@@ -241,11 +237,7 @@ def check_mapreduce_has_what_plain_python_and_other_engines_have(stage: Stage) -
 
 def check_the_page_about_jobs(stage: Stage) -> None:
     """Here, as its block takes the session that there is."""
-    blocks = [block.text for block in blocks_of(Path(ROOT, "docs/data.md")) if "pyspark" in block.text]
-    assert blocks
-    with contextlib.chdir(stage.folder):
-        for text in blocks:
-            exec(compile(text, "docs/data.md", "exec"), {"__name__": "__main__"})
+    run_blocks("docs/data.md", "pyspark", stage.folder)
 
 
 CHECKS: list[Callable[[Stage], None]] = [

@@ -1,0 +1,1 @@
+"""The part of ray that hbtable names, for type checkers where it is not installed."""
