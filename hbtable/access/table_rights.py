@@ -13,11 +13,11 @@ class TableRights(NamedTuple):
     whole: bool
     columns: Columns
     """Family -> its qualifiers, None for all of it."""
+    families: frozenset[bytes] = frozenset()
+    """Those that are held as a whole: as most rights are, so they are looked at first."""
 
-    def narrowed(self, asked: Columns | None) -> Columns | None:
-        """The part of it that may be had: `asked` itself where that is all of it, {} where nothing is."""
-        if self.cover(asked):
-            return asked
+    def part_of(self, asked: Columns | None) -> Columns:
+        """The part of it that may be had, where cover() says that not all may; {} where nothing may."""
         if asked is None:
             return self.columns
         found: dict[bytes, frozenset[bytes] | None] = {}
@@ -35,26 +35,22 @@ class TableRights(NamedTuple):
             return True
         if asked is None:
             return False
-        columns = self.columns
         for family, qualifiers in asked.items():
-            if family not in columns:
-                return False
-            held = columns[family]
-            if qualifiers is None:
-                if held is not None:
-                    return False
-            elif not qualifiers or (held is not None and not qualifiers <= held):
+            if family in self.families:
+                if qualifiers is None or qualifiers:
+                    continue
                 return False  # nothing of a family is no part of it
+            held = self.columns.get(family)
+            if not held or not qualifiers or not qualifiers <= held:
+                return False
         return True
 
     def covers(self, family: bytes, qualifier: bytes | None) -> bool:
         """Whether the rights cover a column, or with None the whole family."""
-        if self.whole:
+        if self.whole or family in self.families:
             return True
-        if family not in self.columns:
-            return False
-        held = self.columns[family]
-        return held is None or (qualifier is not None and qualifier in held)
+        held = self.columns.get(family)
+        return held is not None and qualifier in held
 
 
 ALL_OF_IT: Final = TableRights(True, {})
@@ -74,4 +70,5 @@ def of_parts(parts: Iterable[tuple[bytes, bytes | None]]) -> TableRights:
     columns: Mapping[bytes, frozenset[bytes] | None] = {
         family: None if known is None else frozenset(known) for family, known in found.items()
     }
-    return TableRights(False, columns) if columns else NOTHING_OF_IT
+    whole = frozenset(family for family, qualifiers in columns.items() if qualifiers is None)
+    return TableRights(False, columns, whole) if columns else NOTHING_OF_IT
