@@ -32,7 +32,7 @@ _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 64 << 10
 _HEAD_BYTES: Final = 64 << 10
 """Request line and headers; HBase takes as much."""
-_EVENTS_AT_ONCE: Final = 64
+_EVENTS_AT_ONCE: Final = 16
 """Of the parser, each some 20 us."""
 _WHAT_THIS_IS: Final = (
     "This port speaks HBase's Thrift interfaces over plain TCP (framed or unframed, binary or compact) and over HTTP, "
