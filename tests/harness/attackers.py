@@ -301,6 +301,59 @@ def half_calls(port: int, count: int) -> Did:
     return _held(port, count, call)
 
 
+def _reconnecting(port: int, count: int, kinds: list[bytes]) -> Did:
+    """`count` connections, on each of which one of these beginnings of a call is sent; who is cut off or answered, or
+    has sent all, comes again. `longest`: the seconds that one was kept for."""
+    say_ready(connections=count)
+    made, cut, longest = 0, 0, 0.0
+    while not stopped():
+        clients = [connect(port, source=OTHER_ADDRESS) for _ in range(count)]
+        for client in clients:
+            if stopped():
+                break
+            made += 1
+            began = time.monotonic()
+            client.settimeout(1.0)
+            with contextlib.suppress(TimeoutError):
+                try:
+                    client.sendall(kinds[made % len(kinds)])
+                    client.recv(65536)
+                except OSError as error:
+                    if isinstance(error, TimeoutError):
+                        raise
+                    cut += 1
+            longest = max(longest, time.monotonic() - began)
+            client.close()
+    return {"connections": made, "cut": cut, "longest": round(longest, 2)}
+
+
+def chunks(port: int, count: int) -> Did:
+    """HTTP requests of chunks without end: of a byte each, of 60 KB each, of a size that is never whole."""
+    head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    small, large = b"1\r\nx\r\n" * 400_000, (b"ea60\r\n" + bytes(60_000) + b"\r\n") * 1200
+    return _reconnecting(port, count, [head + small, head + large, head + b"0" * (4 << 20)])
+
+
+def varints(port: int, count: int) -> Did:
+    """Numbers of the compact protocol that go on for a megabyte: a length, a time, and in a frame."""
+    endless = b"\x80" * (1 << 20)
+    call = b"\x82\x21\x01\x06getRow"
+    kinds = [b"\x82\x21" + endless, call + b"\x18" + endless, call + b"\x16" + endless, call + b"\x19" + endless]
+    return _reconnecting(port, count, kinds + [struct.pack(">I", len(one)) + one for one in kinds])
+
+
+def nested(port: int, count: int) -> Did:
+    """Structs in lists in maps in structs, 16 MB deep, in a field that no call has, in both protocols."""
+    binary = encode(FORMS[0], b"getRow", Node(STRUCT, []))[:-1]
+    compact = b"\x82\x21\x01\x06getRow"
+    structs, lists = b"\x0c\x00\x63" * 5_000_000, b"\x0f\x00\x63" + b"\x0f\x00\x00\x00\x01" * 3_000_000
+    maps = b"\x0d\x00\x63" + b"\x08\x0d\x00\x00\x00\x01\x00\x00\x00\x07" * 1_500_000
+    mixed = b"\x0c\x00\x63\x0f\x00\x01\x0d\x00\x00\x00\x01\x08\x0c\x00\x00\x00\x01\x00\x00\x00\x07" * 700_000
+    kinds = [binary + structs, binary + lists, binary + maps, binary + mixed]
+    kinds += [compact + b"\x1c" * 16_000_000, compact + b"\x19" * 16_000_000, compact + b"\x19\x1c" * 8_000_000]
+    return _reconnecting(port, count, kinds)
+
+
 KINDS: dict[str, Callable[[int, int], Did]] = {
     "drip": drip,
     "churn": churn,
@@ -316,6 +369,9 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
     "deserts": deserts,
     "half_http": half_http,
     "half_calls": half_calls,
+    "chunks": chunks,
+    "varints": varints,
+    "nested": nested,
 }
 
 

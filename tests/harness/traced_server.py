@@ -5,12 +5,15 @@ roles, which only clusters have otherwise: its number is in the file NOTES.port.
 
 Each stretch of LONG_SECONDS of the thread's processor or more is a line of JSON in the file NOTES: the seconds of the
 processor, those of the clock, and where the task was when it let go. On a machine that does other things, too, the
-clock says how long the others had to wait, the processor how much of that was this program's. What the hub itself does
-is not counted: it includes waiting for something to do.
+clock says how long the others had to wait, the processor how much of that was this program's, and `collected` how much
+of it Python looked for garbage. What the hub itself does is not counted: it includes waiting for something to do. Nor
+are these notes: to read the lines of a stack from their files takes milliseconds.
 """
 
+import gc
 import json
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -31,9 +34,20 @@ def trace(notes: Path) -> TextIO:
     """From now on, for the calling thread, into the file that is returned."""
     file = notes.open("a", buffering=1)
     began, clock_began = time.thread_time(), time.perf_counter()
+    looks_began = collected = 0.0
+    hub_thread = threading.get_ident()
+
+    def look(phase: str, _: dict[str, int]) -> None:
+        nonlocal looks_began, collected
+        if threading.get_ident() != hub_thread:
+            return
+        if phase == "start":
+            looks_began = time.thread_time()
+        else:
+            collected += time.thread_time() - looks_began
 
     def note(_: str, between: tuple[greenlet.greenlet, greenlet.greenlet]) -> None:
-        nonlocal began, clock_began
+        nonlocal began, clock_began, collected
         now, clock_now = time.thread_time(), time.perf_counter()
         seconds, began = now - began, now
         waited, clock_began = clock_now - clock_began, clock_now
@@ -44,9 +58,17 @@ def trace(notes: Path) -> TextIO:
             where = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in stack] or [
                 f"the end of {origin!r}"
             ]
-            line = {"seconds": round(seconds, 4), "clock_seconds": round(waited, 4), "where": where[-12:]}
+            line = {
+                "seconds": round(seconds, 4),
+                "clock_seconds": round(waited, 4),
+                "collected": round(collected, 4),
+                "where": where[-12:],
+            }
             file.write(json.dumps(line) + "\n")
+            began, clock_began = time.thread_time(), time.perf_counter()
+        collected = 0.0
 
+    gc.callbacks.append(look)
     greenlet.settrace(note)
     return file
 

@@ -9,6 +9,7 @@ became of the last: "answered", or the first line of the error. Each has a funct
 multiplies the numbers.
 """
 
+import contextlib
 import json
 import random
 import struct
@@ -326,6 +327,38 @@ def _aggregate_groups(connection: happybase.Connection, _: float) -> None:
         _all_pages(lambda scan: client.adminAggregate(TABLE.encode(), scan, counts), b"g", b"h")
 
 
+def _many_aggregates(connection: happybase.Connection, scale: float) -> None:
+    """500 of them, each of every row."""
+    kinds = ("count", "min", "max", "sum", "avg")
+    wanted = [
+        ADMIN.AdminAggregate(kinds[one % 5], b"f", b"a", "number" if one % 5 else "")
+        for one in range(max(1, int(500 * scale)))
+    ]
+    with _admin(connection) as client:
+        _all_pages(
+            lambda scan: client.adminAggregate(TABLE.encode(), scan, ADMIN.AdminAggregation(aggregates=wanted)),
+            b"g",
+            b"h",
+        )
+
+
+def _forged_positions(connection: happybase.Connection, _: float) -> None:
+    """Positions of a scan that no page gave: each is refused, or answered as a page is."""
+    chances = random.Random(1)
+    with _admin(connection) as client:
+        scan = ADMIN.AdminScan(read=ADMIN.AdminRead(), startRow=b"g", stopRow=b"h", maxRows=10)
+        given = client.adminScan(TABLE.encode(), scan).position
+        for number in range(300):
+            row = bytearray(given.row or b"g")
+            row[chances.randrange(len(row))] ^= 1 << chances.randrange(8)
+            done = chances.choice((given.cellsDone, -1, -2, 0, 1, 2**31 - 1, -(2**31), chances.randrange(2**31)))
+            scan.position = ADMIN.AdminPosition(
+                bytes(row) + chances.randbytes(chances.choice((0, 1, 20_000))), done, chances.randbytes(number % 100)
+            )
+            with contextlib.suppress(TException):
+                client.adminScan(TABLE.encode(), scan)
+
+
 def _arrow_wide(connection: happybase.Connection, _: float) -> None:
     with _admin(connection) as client:
         _all_pages(lambda scan: client.adminScanArrow(TABLE.encode(), scan, None), b"many", b"manz")
@@ -429,6 +462,8 @@ CALLS = {
         WideCall("increment_desert", _deleted_cells, _increment_desert),
         WideCall("load", _nothing, _load),
         WideCall("aggregate_groups", _small_rows, _aggregate_groups),
+        WideCall("many_aggregates", _small_rows, _many_aggregates),
+        WideCall("forged_positions", _small_rows, _forged_positions),
         WideCall("arrow_wide", _many_cells, _arrow_wide),
         WideCall("arrow_rows", _small_rows, _arrow_rows),
         WideCall("scan_in_one_call", _small_rows, _scan_in_one_call),

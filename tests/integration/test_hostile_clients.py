@@ -14,7 +14,7 @@ from tests.harness.waiting import SOON_SECONDS, eventually
 
 LONG = (
     "aggregate_groups", "arrow_wide", "arrow_rows", "scan_in_one_call", "costly_condition", "costly_patterns",
-    "expressions", "many_nodes", "delete_ranges",
+    "expressions", "many_nodes", "delete_ranges", "many_aggregates", "forged_positions",
 )  # fmt: skip
 """For `make hostile` alone: searches and expressions take their time however small the scale is, and their libraries
 to be imported."""
