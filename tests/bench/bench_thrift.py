@@ -3,8 +3,10 @@
 Both servers run at once, the clients drive them in turns, round by round, so that a noisy machine hits both. Writes
 go to a table of their own; reads and scans are of a table that was loaded and compacted, so they come from SSTables
 through the block cache.
-Prints for each workload hbtable's rate, the other's, and the ratio of the medians. --beside names the port of a server
-that runs already (compat-tests/servers/real-hbase start 9190); its tables `read` and `written` are dropped.
+Prints for each workload hbtable's rate, the other's, and the ratio of the medians; and the processor's time of both
+server processes for an operation, without worker processes: beside other work on the machine that says more than a
+rate. --beside names the port of a server that runs already (compat-tests/servers/real-hbase start 9190); its tables
+`read` and `written` are dropped.
 
     bench_thrift.py [--beside 9190] [--rows 20000] [--seconds 3] [--rounds 3] [--clients 1] [--durability os|sync]
                     [--json FILE]
@@ -12,6 +14,7 @@ that runs already (compat-tests/servers/real-hbase start 9190); its tables `read
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -23,8 +26,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import happybase
+
+from tests.bench.bench_trees import cpu_of
 
 HERE = Path(__file__).resolve().parent
 BATCH = 1000
@@ -102,29 +108,44 @@ WORKLOADS = {
 
 
 def work(
-    port: int, workload: str, arguments: argparse.Namespace, index: int, results: "multiprocessing.Queue[float]"
+    port: int,
+    workload: str,
+    arguments: argparse.Namespace,
+    index: int,
+    results: "multiprocessing.Queue[tuple[float, int]]",
 ) -> None:
     client = Client(port, arguments.rows, arguments.value_bytes, index)
     step: Step = getattr(client, WORKLOADS[workload])
     done, number = 0, arguments.rows * index // arguments.clients
+    warming = 0
     end = time.perf_counter() + 0.2
     while time.perf_counter() < end:
-        number += step(number)
+        count = step(number)
+        warming += count
+        number += count
     begin = time.perf_counter()
     end = begin + arguments.seconds
     while (now := time.perf_counter()) < end:
         count = step(number)
         done += count
         number += count
-    results.put(done / (now - begin))
+    results.put((done / (now - begin), done + warming))
 
 
-def rate(port: int, workload: str, arguments: argparse.Namespace) -> float:
-    """Operations (rows, for scans and batches) a second, over all clients."""
+class Driven(NamedTuple):
+    """A server; `pid` None: its processor's time is not looked at."""
+
+    port: int
+    pid: int | None
+
+
+def rate(server: Driven, workload: str, arguments: argparse.Namespace) -> tuple[float, float]:
+    """Operations (rows, for scans and batches) a second, over all clients; us of the server's processor for each."""
+    begin = cpu_of(server.pid) if server.pid is not None else 0.0
     context = multiprocessing.get_context("fork")
-    results: multiprocessing.Queue[float] = context.Queue()
+    results: multiprocessing.Queue[tuple[float, int]] = context.Queue()
     workers = [
-        context.Process(target=work, args=(port, workload, arguments, index, results))
+        context.Process(target=work, args=(server.port, workload, arguments, index, results))
         for index in range(arguments.clients)
     ]
     for worker in workers:
@@ -133,7 +154,9 @@ def rate(port: int, workload: str, arguments: argparse.Namespace) -> float:
         worker.join()
         if worker.exitcode:
             raise SystemExit(f"a client of {workload} failed")
-    return sum(results.get() for _ in workers)
+    rates, counts = zip(*(results.get() for _ in workers), strict=True)
+    used = cpu_of(server.pid) - begin if server.pid is not None else math.nan
+    return sum(rates), used / sum(counts) * 1e6
 
 
 def start_hbtable(folder: str, durability: str) -> tuple[subprocess.Popen[str], int]:
@@ -165,22 +188,28 @@ def load(port: int, arguments: argparse.Namespace) -> None:
     connection.compact_table("read", major=True)
 
 
-def compare(our_port: int, other_port: int, other: str, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+def compare(ours: Driven, others: Driven, other: str, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Prints a line for each workload; the same figures."""
     print(
         f"{arguments.clients} client(s), {arguments.rows} rows of {arguments.value_bytes} bytes, "
         f"durability = {arguments.durability}; rows or calls a second, median of {arguments.rounds}"
     )
-    print(f"{'workload':<20}{'hbtable':>12}{other:>14}{'ratio':>8}")
+    print(f"{'workload':<20}{'hbtable':>12}{other:>14}{'ratio':>8}{'CPU, us':>12}{other:>14}")
     figures = {}
     for workload in arguments.workloads.split(","):
         pairs = [
-            (rate(our_port, workload, arguments), rate(other_port, workload, arguments))
-            for _ in range(arguments.rounds)
+            (*rate(ours, workload, arguments), *rate(others, workload, arguments)) for _ in range(arguments.rounds)
         ]
-        our_rate, other_rate = (statistics.median(one) for one in zip(*pairs, strict=True))
-        figures[workload] = {"hbtable": our_rate, other: other_rate, "ratio": our_rate / other_rate}
-        print(f"{workload:<20}{our_rate:>12,.0f}{other_rate:>14,.0f}{our_rate / other_rate:>8.2f}", flush=True)
+        our_rate, our_cpu, other_rate, other_cpu = (statistics.median(one) for one in zip(*pairs, strict=True))
+        figures[workload] = {
+            "hbtable": our_rate, other: other_rate, "ratio": our_rate / other_rate,
+            "hbtable, CPU us": our_cpu, f"{other}, CPU us": other_cpu,
+        }  # fmt: skip
+        print(
+            f"{workload:<20}{our_rate:>12,.0f}{other_rate:>14,.0f}{our_rate / other_rate:>8.2f}"
+            f"{our_cpu:>12.2f}{other_cpu:>14.2f}",
+            flush=True,
+        )
     return figures
 
 
@@ -206,10 +235,11 @@ def main() -> None:
             if arguments.beside is None:
                 yardstick, other_port = start_yardstick(arguments.value_bytes)
                 processes.append(yardstick)
+                others = Driven(other_port, yardstick.pid)
             else:
-                other_port = arguments.beside
-                load(other_port, arguments)
-            figures = compare(our_port, other_port, other, arguments)
+                others = Driven(arguments.beside, None)
+                load(others.port, arguments)
+            figures = compare(Driven(our_port, ours.pid), others, other, arguments)
         finally:
             for process in processes:
                 process.terminate()
