@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 import happybase
 
@@ -28,7 +29,7 @@ put_seconds = 60.0
 """Nothing dies here: a NameNode that answers late has a busy machine."""
 
 
-class HdfsContestant(Contestant):
+class HdfsContestant(Contestant, Protocol):
     """One whose log is in HDFS."""
 
     promise: str
