@@ -215,20 +215,21 @@ class ReadModifyWriter:
         checksum: int = 0,
     ) -> bool:
         """As rpc.services.TabletService.check_and_mutate."""
+        pacer = self._pacer()  # one: each new one would let as much more be done before it switches
         self._check(row, ((family, qualifier),))
-        self._check(row, check_additions(mutation, self._pacer().pause))
+        self._check(row, check_additions(mutation, pacer.pause))
         if expected is not None:
             check_bytes("the expected value", expected)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the check of row {row!r}")
-        keep_checksums_in_parts((mutation,), self._pacer().pause)
+        keep_checksums_in_parts((mutation,), pacer.pause)
         row_locks = self._state.row_locks
         row_locks.acquire(row)
         try:
             row_locks.wait_until_visible(row)
             while True:
                 try:
-                    return self._mutate_if(row, family, qualifier, expected, mutation, checksum)
+                    return self._mutate_if(row, family, qualifier, expected, mutation, checksum, pacer)
                 except ReadIsOld:
                     continue
         finally:
@@ -243,17 +244,18 @@ class ReadModifyWriter:
         expected: bytes | None,
         mutation: RowMutation,
         checksum: int,
+        pacer: Pacer,
     ) -> bool:
         """The caller holds the row. ReadIsOld: nothing happened."""
         ranges_deleted = self._state.ranges_deleted
         cell, _ = self._newest(row, family, qualifier)
-        self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
+        self._check_unchanged(mutation, pacer)  # it waited, and what is applied may be made of it
         if checksum:
             check_as_sent(row, checksum, checksum_of_condition(row, family, qualifier, expected))
         _compared(row, [] if cell is None else [cell])
         if (cell[2] if cell is not None else b"") != (expected or b""):
             return False
-        self._writer.commit_or_delete([self._not_before(cell, self._with_puts(mutation))], ranges_deleted)
+        self._writer.commit_or_delete([self._not_before(cell, self._with_puts(mutation, pacer))], ranges_deleted)
         return True
 
     @switches
@@ -268,21 +270,22 @@ class ReadModifyWriter:
     ) -> bool:
         """As rpc.services.TabletService.mutate_if."""
         check_condition(spec, operator, value)
+        own = self._pacer()  # one: each new one would let as much more be done before it switches
         self._check(row, ())
-        self._check(row, check_additions(mutation, self._pacer().pause))
+        self._check(row, check_additions(mutation, own.pause))
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the condition of row {row!r}")
         cost, pacer = paced_request(self._state.environment)
         known = KnownAnswers(self._state.environment, cost, pacer.pause)
         chosen = None if spec.filter is None else filter_of_rows(spec.filter, pacer.pause, known.ask)
-        keep_checksums_in_parts((mutation,), self._pacer().pause)
+        keep_checksums_in_parts((mutation,), own.pause)
         row_locks = self._state.row_locks
         for _ in range(_TRIES):
             row_locks.acquire(row)
             known.hold()
             try:
                 row_locks.wait_until_visible(row)
-                return self._change_if(row, spec, chosen, operator, value, mutation, checksum)
+                return self._change_if(row, spec, chosen, operator, value, mutation, checksum, own)
             except NotAnswered:
                 known.let_go()
             finally:
@@ -303,18 +306,19 @@ class ReadModifyWriter:
         value: bytes | None,
         mutation: RowMutation,
         checksum: int,
+        pacer: Pacer,
     ) -> bool:
         """The caller holds the row. NotAnswered: nothing happened."""
         while True:
             ranges_deleted = self._state.ranges_deleted
             cells = [] if operator == ALWAYS else read_row(self._state, row, spec, chosen, spec.max_bytes)
-            self._check_unchanged(mutation)  # it waited, and what is applied may be made of it
+            self._check_unchanged(mutation, pacer)  # it waited, and what is applied may be made of it
             if checksum:
                 check_as_sent(row, checksum, checksum_of_predicate(row, spec, operator, value))
             _compared(row, cells)
             if not is_met(cells, operator, value):
                 return False
-            made = self._not_before(cells[0] if cells else None, self._with_puts(mutation))
+            made = self._not_before(cells[0] if cells else None, self._with_puts(mutation, pacer))
             try:
                 self._writer.commit_or_delete([made], ranges_deleted)
             except ReadIsOld:
@@ -322,22 +326,22 @@ class ReadModifyWriter:
             return True
 
     @switches
-    def _with_puts(self, mutation: RowMutation) -> RowMutation:
+    def _with_puts(self, mutation: RowMutation, pacer: Pacer) -> RowMutation:
         """With the puts that come of increments and appends. The caller holds the row."""
-        _, pacer = paced_request(self._state.environment)
         if not check_additions(mutation, pacer.pause):
             return mutation
-        made = made_puts(mutation, self._newest, self._time, pacer.pause)
-        self._check_unchanged(mutation)  # since they were made
+        _, costed = paced_request(self._state.environment)
+        made = made_puts(mutation, self._newest, self._time, costed.pause)
+        self._check_unchanged(mutation, pacer)  # since they were made
         return made
 
     @switches
-    def _check_unchanged(self, mutation: RowMutation) -> None:
+    def _check_unchanged(self, mutation: RowMutation, pacer: Pacer) -> None:
         """*Switches* if it has very many operations."""
         if len(mutation.operations) <= _CHECKED_AT_ONCE:
             check_unchanged((mutation,))
             return
-        check_unchanged_in_parts((mutation,), self._pacer().pause)
+        check_unchanged_in_parts((mutation,), pacer.pause)
 
     def _pacer(self) -> Pacer:
         environment = self._state.environment
