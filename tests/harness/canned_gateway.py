@@ -15,6 +15,7 @@ from hbtable.hbase.server import ClusterIdentity, ThriftGateway
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
 from hbtable.model.cell import Cell, Row
+from hbtable.model.condition import check_condition
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
@@ -121,6 +122,12 @@ class CannedTable:
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         self._check((family,))
+        return True
+
+    def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
+        check_condition(spec, operator, value)
+        self._check(spec.columns)
+        self.mutate([mutation])
         return True
 
     def delete_range(self, rows: RowRange, timestamp: int) -> None: ...
