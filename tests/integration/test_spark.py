@@ -208,6 +208,39 @@ def check_a_stream_writes_each_batch(stage: Stage) -> None:
     assert [len(events.cells(row, "e:n", versions=5)) for row in ("a", "b")] == [2, 1]
 
 
+def check_a_stream_that_is_begun_anew_leaves_no_cell_twice_and_misses_none(stage: Stage) -> None:
+    """Its second batch is written, and not yet noted when the query ends: Spark makes it again."""
+    owner: Any = stage.table.connection
+    events = owner.create_table("again", {"e": {"max_versions": 5}})
+    incoming, marks = stage.folder / "numbers", stage.folder / "marks-again"
+    incoming.mkdir()
+    target = dataflow.spark_target(stage.spark, events, "id", {"n": "e:n"}, timestamp=7)
+    lines = stage.spark.readStream.schema("id string, n bigint").option("maxFilesPerTrigger", 1).json(str(incoming))
+    query = lines.writeStream.format("hbtable").options(**target).trigger(availableNow=True)
+    query = query.option("checkpointLocation", str(marks))
+
+    def take_in(*numbers: int) -> None:
+        for number in numbers:
+            (incoming / f"{number}.json").write_text(f'{{"id": "{number}", "n": {number}}}\n')
+            os.utime(incoming / f"{number}.json", (number, number))
+        query.start().awaitTermination()
+
+    take_in(1, 2)
+    done = marks / "commits" / "1"
+    for name in (done, done.with_name(".1.crc")):
+        name.unlink()
+    take_in(3)
+    assert done.exists(), "the batch was not made again"
+    assert {row: struct.unpack(">q", data[b"e:n"])[0] for row, data in stage.plain("again").items()} == {
+        b"1": 1,
+        b"2": 2,
+        b"3": 3,
+    }
+    assert [events.cells(row, "e:n", versions=5, include_timestamp=True) for row in ("1", "2", "3")] == [
+        [(struct.pack(">q", number), 7)] for number in (1, 2, 3)
+    ]
+
+
 def check_mapreduce_has_what_plain_python_and_other_engines_have(stage: Stage) -> None:
     owner: Any = stage.table.connection
     web = jobs.webtable(owner)
@@ -245,6 +278,7 @@ CHECKS: list[Callable[[Stage], None]] = [
     check_what_is_wrong_is_told,
     check_writes_leave_the_same_when_they_are_repeated,
     check_a_stream_writes_each_batch,
+    check_a_stream_that_is_begun_anew_leaves_no_cell_twice_and_misses_none,
     check_mapreduce_has_what_plain_python_and_other_engines_have,
     check_the_page_about_jobs,
 ]
