@@ -144,6 +144,19 @@ def test_what_everybody_is_told_comes_before_the_refusal(user: User | None) -> N
     assert not table.changes
 
 
+@pytest.mark.parametrize("grants", [NO_GRANTS, NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), Action.READ)])
+def test_a_read_of_no_column_is_refused_but_to_who_may_read_all(grants: Grants) -> None:
+    """It has no cell of theirs, and yet it would tell that the table is there, and in how many tablets."""
+    table, no_column = Table(), ReadSpec({})
+    with pytest.raises(AccessDenied):
+        guarded(table, grants).read_rows((b"r",), no_column)
+    with pytest.raises(AccessDenied):
+        guarded(table, grants).scan_page(ScanRequest(spec=no_column))
+    assert table.asked == []
+    guarded(table, NO_GRANTS, User("admin")).scan_page(ScanRequest(spec=no_column))
+    assert table.asked == [{}]
+
+
 def test_a_page_ahead_is_of_what_may_be_read() -> None:
     table = Table()
     of_f = NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), Action.READ)
