@@ -27,6 +27,7 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TBufferedTransport, TSocket
 
+from hbtable.model.aggregation import MOST_AGGREGATES
 from tests.harness.attackers import OTHER_ADDRESS, say_ready, stopped
 from tests.harness.interfaces import interface
 
@@ -328,11 +329,11 @@ def _aggregate_groups(connection: happybase.Connection, _: float) -> None:
 
 
 def _many_aggregates(connection: happybase.Connection, scale: float) -> None:
-    """500 of them, each of every row."""
+    """As many as a call may have, each of every row."""
     kinds = ("count", "min", "max", "sum", "avg")
     wanted = [
         ADMIN.AdminAggregate(kinds[one % 5], b"f", b"a", "number" if one % 5 else "")
-        for one in range(max(1, int(500 * scale)))
+        for one in range(max(1, int(MOST_AGGREGATES * scale)))
     ]
     with _admin(connection) as client:
         _all_pages(
