@@ -414,7 +414,8 @@ service HbtableAdmin {
    * TableNotDisabled. */
   void adminTruncateTable(1: binary name, 2: bool keepSplits) throws (1: IOError io, 2: IllegalArgument ia)
   /** Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is one.
-   * TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. */
+   * TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. MoveFailed: it was taken from its
+   * server, and that one could not load it. */
   void adminMove(1: binary name, 2: i64 tabletId, 3: binary server) throws (1: IOError io, 2: IllegalArgument ia)
   /** They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or more
    * neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some. */

@@ -25,7 +25,8 @@ service MasterService {
    * TableNotDisabled. */
   void truncate_table(1: binary name, 2: bool keepSplits) throws (1: tabletserver.RpcError error),
   /** Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is one.
-   * TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. */
+   * TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. MoveFailed: it was taken from its
+   * server, and that one could not load it. */
   void move_tablet(1: binary name, 2: i64 tabletId, 3: string server) throws (1: tabletserver.RpcError error),
   /** They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or more
    * neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some. */
