@@ -61,9 +61,9 @@ def test_it_stays_where_it_is_while_the_next_one_has_not_answered_many_calls() -
             with pytest.raises(Unavailable):
                 placement.slow_loads.run(tablet(number, "hangs"), released.wait, 0.1)
         with pytest.raises(Unavailable, match="hangs has not answered 16 calls"):
-            placement.move(record, "hangs", "why", SCHEMA, {"gives", "hangs", "well"})
+            placement.move(record, "hangs", "why", SCHEMA, {"gives", "hangs", "well"}, back="")
         assert (world.asked, world.record) == ([], record)
-        placement.move(record, "well", "why", SCHEMA, {"gives", "hangs", "well"})
+        placement.move(record, "well", "why", SCHEMA, {"gives", "hangs", "well"}, back="")
         assert world.asked == [("unload", "gives"), ("load", "well")]
         assert world.record.owner == "well"
         assert placement.metrics.moves.value == 1

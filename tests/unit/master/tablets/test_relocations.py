@@ -69,7 +69,7 @@ class World:
         self.meet("METADATA")
         return TABLE
 
-    def move(self, record: Any, target: str, why: str, schema: Any, living: Any) -> None:
+    def move(self, record: Any, target: str, why: str, schema: Any, living: Any, back: str) -> None:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.runtime.sleep(0.01)
