@@ -10,6 +10,7 @@ import pytest
 
 import hbtable
 from hbtable.errors import LockLost
+from hbtable.fs import known_files
 from tests.harness.tiers import taking_turns
 
 CONFIG = {"log.segment_bytes": 5000}
@@ -47,7 +48,7 @@ def put_some(database: hbtable.EmbeddedDatabase, name: str, kept: dict[str, dict
 
 
 def look(database: hbtable.EmbeddedDatabase) -> None:
-    """As its watch does ten times a second."""
+    """As its watch does ten times a second, at all files."""
     assert database._shared is not None
     for _ in range(3):
         database._portal.call(database._shared.calls._watch.look)
@@ -91,8 +92,12 @@ def replaced(folder: Path, number: int, how: Callable[[Path, Path], None]) -> st
 
 @pytest.mark.parametrize("how", taking_turns([in_place, renamed], 2))  # a database is opened three times for each file
 def test_an_older_copy_of_a_file_ends_the_database_or_does_no_harm(
-    tmp_path: Path, how: Callable[[Path, Path], None]
+    tmp_path: Path, how: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A look is at some files, and all of them take a second and more: what is killed before may miss what a log had.
+    monkeypatch.setattr(known_files, "_ROUND_SECONDS", 0.0)
+    monkeypatch.setattr(known_files, "_LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(known_files, "_LOOKS", 10_000)
     paths = []
     while path := replaced(tmp_path / str(len(paths)), len(paths), how):
         paths.append(path)
