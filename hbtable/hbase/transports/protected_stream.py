@@ -23,6 +23,8 @@ _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 64 << 10
 _OPENED_AT_ONCE_BYTES: Final = 256 << 10
 """To decrypt them takes some 3 ms."""
+_EMPTY_AT_ONCE: Final = 64
+"""Frames with nothing inside, of which a read brings a thousand."""
 _SLOWEST_BYTES: Final = 1024
 """A second, of a frame that has begun, after thrift.stall_seconds."""
 _DISCARD_SECONDS: Final = 2.0
@@ -82,6 +84,7 @@ class ProtectedStream:
         """`most` is not looked at: a frame is handed on as a whole. Malformed for one that is damaged: somebody
         has changed it on its way. TimeoutError when its rest comes too slowly. Overloaded: there was no room for it,
         and it was thrown away."""
+        empty = 0
         while True:
             while len(self._read) < _LENGTH.size:
                 piece = self._carrier.recv(_READ_BYTES)
@@ -96,6 +99,9 @@ class ProtectedStream:
                 return b""
             if inside:
                 return inside
+            empty += 1
+            if not empty % _EMPTY_AT_ONCE:
+                self._limits.pause()  # the next ones may be there, too, and so on for ever
 
     @switches
     def _inside(self, size: int) -> bytes | None:

@@ -75,7 +75,7 @@ def negotiate(
     messages.send(COMPLETE, b"")
     stream.settimeout(None)
     if layer is None:
-        return Negotiated(user, SaslStream(stream, messages.rest), login)
+        return Negotiated(user, SaslStream(stream, messages.rest, context.pause), login)
     return Negotiated(user, ProtectedStream(stream, messages.rest, layer, context), login)
 
 

@@ -1,6 +1,7 @@
 """The inside of SASL's frames after the negotiation, where nothing protects them: a stream of bytes."""
 
 import struct
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.switches import switches
@@ -8,15 +9,18 @@ from hbtable.thrift.message_input import Stream
 
 _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 64 << 10
+_HEADS_AT_ONCE: Final = 1024
+"""A read brings 16,384 of empty frames; and the next read may find as many, and so on for ever."""
 
 
 @final
 class SaslStream:
     """The inside of the frames. One task at a time reads or writes."""
 
-    def __init__(self, carrier: Stream, first: bytes) -> None:
-        """`first`: what was read of `carrier` already."""
+    def __init__(self, carrier: Stream, first: bytes, pause: Callable[[], None]) -> None:
+        """`first`: what was read of `carrier` already. `pause` lets other tasks run."""
         self._carrier = carrier
+        self._pause = pause
         self._read = first
         self._left = 0
         """Bytes of the frame that are still to come."""
@@ -35,13 +39,15 @@ class SaslStream:
                 return b""
             self._read += piece
 
+    @switches
     def _without_heads(self) -> bytes:
         """Of what was read; a head of which a part is missing stays."""
         if self._left >= len(self._read):
             inside, self._read = self._read, b""
             self._left -= len(inside)
             return inside
-        pieces, place, end = [], 0, len(self._read)
+        pieces: list[bytes] = []
+        place, end = 0, len(self._read)
         while place < end:
             if not self._left:
                 if end - place < _LENGTH.size:
@@ -52,6 +58,8 @@ class SaslStream:
             pieces.append(self._read[place : place + taken])
             self._left -= taken
             place += taken
+            if not len(pieces) % _HEADS_AT_ONCE:
+                self._pause()
         self._read = self._read[place:]
         return b"".join(pieces)
 

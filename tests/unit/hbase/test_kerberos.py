@@ -326,6 +326,14 @@ def test_a_frame_for_which_there_is_no_room_is_thrown_away() -> None:
     assert (carrier.pieces, gateway.budget.used_bytes) == ([], 100_000)
 
 
+def test_others_run_between_empty_frames() -> None:
+    """A client that sends nothing else, faster than we read, would keep everybody from being served for ever."""
+    gateway = Gateway()
+    _, protected = stream([frame(b"e") * 1000] * 20 + [frame(b"ecall")], gateway=gateway)
+    assert protected.recv(9) == b"call"
+    assert gateway.pauses >= 20_000 // 64
+
+
 def test_a_checksum_is_enough_where_that_was_agreed() -> None:
     assert stream([frame(b"sclear")], is_confidential=False)[1].recv(9) == b"clear"
 
