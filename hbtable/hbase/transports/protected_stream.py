@@ -6,6 +6,7 @@ clients' memory would pay for it), limited in its time, and opened in a thread w
 
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, final
 
 from hbtable.errors import Overloaded
@@ -166,6 +167,19 @@ class _Arrival:
     @switches
     def frame(self) -> tuple[bytes, bytes] | None:
         """(the frame, what came behind it); it stays counted. None: the client left. TimeoutError, Overloaded."""
+        try:
+            if not self._arrived():
+                return None
+        except Overloaded:
+            self._discard()
+            raise
+        if self._reservation is not None:
+            self._limits.budget.settled(self._reservation)
+        return self._gathered.split(self._size, self._limits.join)
+
+    @switches
+    def _arrived(self) -> bool:
+        """False: the client left. TimeoutError, Overloaded."""
         limits, clock = self._limits, self._limits.clock
         began = clock()
         self._carrier.settimeout(limits.stall_seconds)
@@ -173,20 +187,14 @@ class _Arrival:
         while self._gathered.size < self._size:
             piece = self._carrier.recv(chunk_bytes(self._size - self._gathered.size))
             if not piece:
-                return None
+                return False
             self._gathered.add(piece)
             now = clock()
             if now - began > limits.stall_seconds + self._gathered.size / _SLOWEST_BYTES:
                 raise TimeoutError("the frame arrives too slowly")
-            try:
-                self._count(len(piece))
-            except Overloaded:
-                self._discard()
-                raise
+            self._count(len(piece))
             began += clock() - now
-        if self._reservation is not None:
-            limits.budget.settled(self._reservation)
-        return self._gathered.split(self._size, limits.join)
+        return True
 
     @switches
     def _count(self, count: int) -> None:
@@ -207,12 +215,13 @@ class _Arrival:
         self.release()
         until = clock() + _DISCARD_AT_MOST_SECONDS
         self._carrier.settimeout(_DISCARD_SECONDS)
-        while missing > 0 and clock() < until:
-            piece = self._carrier.recv(chunk_bytes(missing))
-            if not piece:
-                return
-            missing -= len(piece)
-            self._limits.pause()
+        with suppress(OSError):  # it is silent, and waits for our answer; or it has gone
+            while missing > 0 and clock() < until:
+                piece = self._carrier.recv(chunk_bytes(missing))
+                if not piece:
+                    return
+                missing -= len(piece)
+                self._limits.pause()
 
     def release(self) -> None:
         """Others may have its memory."""

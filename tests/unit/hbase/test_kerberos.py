@@ -192,8 +192,11 @@ class Carrier:
         self.timeouts: list[float | None] = []
         self.counted: list[int] = []
         self.at: Any = None
+        self.silent_at_end = False
 
     def recv(self, most: int) -> bytes:
+        if self.silent_at_end and not self.pieces:
+            raise TimeoutError
         self.asked.append(most)
         self.counted.append(self.at.budget.used_bytes)
         self.at.now += self.at.between_pieces
@@ -332,6 +335,19 @@ def test_others_run_between_empty_frames() -> None:
     _, protected = stream([frame(b"e") * 1000] * 20 + [frame(b"ecall")], gateway=gateway)
     assert protected.recv(9) == b"call"
     assert gateway.pauses >= 20_000 // 64
+
+
+@pytest.mark.parametrize("size", [10_000, 60_000])
+def test_who_waits_for_a_refusal_in_the_middle_of_a_frame_is_told_of_it(size: int) -> None:
+    """It sends nothing more: that is no reason to say that it fell silent. And its first piece may be too much."""
+    gateway = Gateway(100_000)
+    others = gateway.budget.begin(None)
+    gateway.budget.arrive(others, 100_000)
+    carrier, protected = stream(cut(frame(b"e" * 500_000), size)[:4], gateway=gateway)
+    carrier.silent_at_end = True
+    with pytest.raises(Overloaded):
+        protected.recv(9)
+    assert (carrier.pieces, gateway.budget.used_bytes) == ([], 100_000)
 
 
 def test_a_checksum_is_enough_where_that_was_agreed() -> None:
