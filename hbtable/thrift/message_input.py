@@ -30,6 +30,9 @@ _HEAD_BYTES: Final = 4096
 """Kept of a message that is refused as it arrives, for the name of its call."""
 _SLOWEST_BYTES: Final = 1024
 """A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
+_PORTION_BYTES: Final = 256 << 10
+"""Of more than a megabyte that a stream hands on at once. It may be a million messages, and what follows each of them
+is copied."""
 _WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
 
 
@@ -53,9 +56,9 @@ class MessageInput:
     """
 
     __slots__ = (
-        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_join", "_pause", "_read", "_rest",
-        "_stall_seconds", "_stream", "_takes", "_turn", "begin", "data", "framed", "limit_bytes", "position",
-        "refused_bytes", "reservation", "wait_for_turn",
+        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_join", "_pause", "_portions", "_read",
+        "_rest", "_stall_seconds", "_stream", "_takes", "_turn", "_waiting", "begin", "data", "framed", "limit_bytes",
+        "position", "refused_bytes", "reservation", "wait_for_turn",
     )  # fmt: skip
 
     @switches
@@ -79,6 +82,10 @@ class MessageInput:
         self._elements = 0
         self._read = 0
         self._rest = first if framed else b""
+        self._portions: list[bytes] = []
+        """The last first: what was received and is not looked at yet. It is counted with each message."""
+        self._waiting = 0
+        """Bytes of them."""
         self._takes = 0
         self._turn = 0
         self._arrived = 0
@@ -105,6 +112,7 @@ class MessageInput:
         """Counts `first`. To be called once, before anything is read. *Switches.* Overloaded, OSError."""
         if len(self.data) > SMALL_BYTES:
             self._arrive(len(self.data))
+            self.data = self._first_portion(self.data)
 
     def whole(self) -> bytes | None:
         """The bytes of a current message that is small and was decoded to its end; None for any other."""
@@ -156,32 +164,58 @@ class MessageInput:
         data = self.data[self.position :]
         self.release()
         self._next_turn(8 if data else 1)
-        self.data = data or self._stream.recv(CHUNK_BYTES)  # or: the client did not wait for our answer to send on
+        self.data = data or self._received(CHUNK_BYTES)  # or: the client did not wait for our answer to send on
         if not self.data:
             return False
         self._base = 0
         self._elements = 0
-        if len(self.data) > SMALL_BYTES:
-            self._arrive(len(self.data))
+        if len(self.data) + self._waiting > SMALL_BYTES:
+            self._arrive(len(self.data) + self._waiting)
+            self.data = self._first_portion(self.data)
         return True
+
+    @switches
+    def _received(self, most: int) -> bytes:
+        """The next bytes of the client; a portion of those that are there."""
+        if not self._portions:
+            return self._stream.recv(most)
+        portion = self._portions.pop()
+        self._waiting -= len(portion)
+        self._pause()
+        return portion
+
+    @switches
+    def _first_portion(self, received: bytes) -> bytes:
+        """All of it, unless it is much: then the rest waits."""
+        if len(received) <= LARGE_CHUNK_BYTES:
+            return received
+        portions = []
+        for first in range(0, len(received), _PORTION_BYTES):
+            portions.append(received[first : first + _PORTION_BYTES])
+            self._pause()
+        portions.reverse()
+        self._portions[:] = self._portions + portions
+        self._waiting += len(received)
+        return self._received(0)
 
     @switches
     def _begin_frame(self) -> bool:
         self.release()
         self._next_turn(8 if self._rest else 1)
-        rest = self._rest or self._stream.recv(CHUNK_BYTES)
+        rest = self._rest or self._received(CHUNK_BYTES)
         if not rest:
             return False
         self._base = 0
         self._elements = 0
         try:
-            if len(rest) > SMALL_BYTES:
-                self._arrive(len(rest))
+            if len(rest) + self._waiting > SMALL_BYTES:
+                self._arrive(len(rest) + self._waiting)
+                rest = self._first_portion(rest)
             self.data, _, self._rest = whole_frame(rest, self.limit_bytes, self._gather)
         except Overloaded:
             if not self.data:  # or _gather() has kept it
                 length = int.from_bytes(rest[:4], "big")
-                self.data, self.refused_bytes = rest[4:][:_HEAD_BYTES], max(0, 4 + length - len(rest))
+                self.data, self.refused_bytes = rest[4:][:_HEAD_BYTES], max(0, 4 + length - len(rest) - self._waiting)
             raise
         except FrameTooLarge as error:
             self.data = error.have[4:]  # so that the answer can carry the call's name and number
@@ -256,6 +290,8 @@ class MessageInput:
         unread bytes would reset the connection, and the client would never see the answer that tells it why. What has
         arrived of the message is forgotten first: others wait for its memory."""
         self.release()
+        self._portions.clear()
+        self._waiting = 0
         self._stream.settimeout(seconds)
         try:
             while most > 0 and goes_on():
@@ -288,7 +324,8 @@ class MessageInput:
         began = clock() if self._began is None else self._began
         stream.settimeout(self._stall_seconds)
         while missing > 0:
-            piece = stream.recv(chunk_bytes(missing))
+            known = self._waiting
+            piece = self._first_portion(self._received(chunk_bytes(missing)))
             if not piece:
                 raise EndOfStream("the client closed the connection in the middle of a message")
             gathered.add(piece)
@@ -297,12 +334,12 @@ class MessageInput:
             if now - began > self._stall_seconds + self._arrived / _SLOWEST_BYTES:
                 raise TimeoutError("the message arrives too slowly")
             try:
-                self._arrive(len(piece))
+                self._arrive(len(piece) + self._waiting - known)
             except Overloaded:
                 # What there is says which call it was, and the rest is thrown away by whoever answers it.
                 head = gathered.beginning(4 + _HEAD_BYTES)
                 self.data = head[4:] if first == count == 4 else head  # that was the frame's length itself
-                self.refused_bytes = missing
+                self.refused_bytes = max(0, missing - self._waiting)
                 raise
             began += clock() - now
         self._began = began
