@@ -14,10 +14,12 @@ from hbtable.hbase.audit import claim
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, sniff_frame, sniff_silent
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
+from hbtable.hbase.transports.protected_stream import ProtectedStream
 from hbtable.hbase.transports.sasl import negotiate
 from hbtable.runtime.network.tls import HandshakeFailed, ServerTls, TlsStream
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
+from hbtable.thrift.wire import Malformed
 
 _FIRST_SECONDS: Final = 5.0
 """For the first bytes of a client, once there is one: clients of other protocols wait for an answer to fewer."""
@@ -44,8 +46,9 @@ class Opened(NamedTuple):
 def open_stream(
     stream: Stream, client: str, context: ConnectionContext, logged_in: Callable[[Login, User], None]
 ) -> Opened | None:
-    """None: the client left, or was sent away. OSError as the stream raises it. `logged_in`: hears of a login by the
-    list of users, which is for as long as the connection is open, and for whom it works, before it says anything."""
+    """None: the client left, or was sent away. OSError as the stream raises it, Malformed. `logged_in`: hears of a
+    login by the list of users, which is for as long as the connection is open, and for whom it works, before it says
+    anything."""
     first, spoken = _sniff(stream, context)
     tls = context.security.tls
     encrypted = tls is not None and spoken is not None and spoken.protocol is Protocol.TLS
@@ -67,6 +70,8 @@ def open_stream(
             logged_in(login, user)
         first, spoken = _sniff(stream, context)
     if spoken is not None and spoken.protocol is Protocol.HTTP:
+        if isinstance(stream, ProtectedStream):
+            raise Malformed("it speaks HTTP inside of frames that Kerberos protects, which have Thrift alone")
         from hbtable.hbase.transports.http import HttpStream  # its parser is loaded for those who need it
 
         stream = HttpStream(stream, first, client, context, encrypted, user, unusable)

@@ -4,15 +4,19 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 from hbtable.access.auth_to_local import AuthToLocal
 from hbtable.access.options import AuthOptions
+from hbtable.access.user import User
 from hbtable.errors import InvalidConfiguration, NotAuthenticated, Overloaded
+from hbtable.hbase import opening
 from hbtable.hbase.transports.kerberos import KerberosService, Proved, by_kerberos, kerberos_of
 from hbtable.hbase.transports.protected_stream import Layer, ProtectedStream
+from hbtable.hbase.transports.sasl import Negotiated
 from hbtable.hbase.transports.sasl_messages import SaslRefused
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.memory_budget import MemoryBudget
@@ -348,6 +352,18 @@ def test_who_waits_for_a_refusal_in_the_middle_of_a_frame_is_told_of_it(size: in
     with pytest.raises(Overloaded):
         protected.recv(9)
     assert (carrier.pieces, gateway.budget.used_bytes) == ([], 100_000)
+
+
+def test_http_is_not_spoken_inside_of_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its parser would copy all that follows each request, of the 60 MB that a frame may have; nobody counts them."""
+    carrier, protected = stream([frame(b"ePOST / HTTP/1.1\r\n" + b"x" * 100_000)])
+    hello = b"\x01\0\0\0\x06GSSAPI"
+    monkeypatch.setattr(opening, "negotiate", lambda *_: Negotiated(User("ann"), protected, None))
+    context: Any = SimpleNamespace(security=SimpleNamespace(tls=None, verifier=object()), stall_seconds=30.0)
+    outside: Any = Carrier(hello)
+    outside.at = carrier.at
+    with pytest.raises(Malformed, match="HTTP inside of frames"):
+        opening.open_stream(outside, "host:1", context, lambda *_: None)
 
 
 def test_a_checksum_is_enough_where_that_was_agreed() -> None:
