@@ -120,6 +120,7 @@ class ProtectedStream:
                 return None
             frame, rest = arrived
             self._read += rest
+            arrival.make_room()
             return self._opened(frame)
         finally:
             arrival.release()
@@ -163,6 +164,7 @@ class _Arrival:
         self._gathered = Gathered(have)
         self._size = size
         self._reservation: MemoryReservation | None = None
+        self._inside: MemoryReservation | None = None
 
     @switches
     def frame(self) -> tuple[bytes, bytes] | None:
@@ -208,6 +210,13 @@ class _Arrival:
             self._limits.pause()
 
     @switches
+    def make_room(self) -> None:
+        """For what is inside of a large one, beside which it is until it was opened. *Switches*. Overloaded."""
+        if self._size > _OPENED_AT_ONCE_BYTES:
+            self._inside = self._limits.budget.begin(None)
+            self._limits.budget.grow(self._inside, self._size)
+
+    @switches
     def _discard(self) -> None:
         """Throws the rest of a frame away for which there is no room, so that the client comes to read why."""
         clock, missing = self._limits.clock, self._size - self._gathered.size
@@ -228,3 +237,6 @@ class _Arrival:
         if self._reservation is not None:
             self._limits.budget.end(self._reservation)
             self._reservation = None
+        if self._inside is not None:
+            self._limits.budget.end(self._inside)
+            self._inside = None

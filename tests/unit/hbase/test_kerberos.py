@@ -249,10 +249,11 @@ def stream(
     pretended: Any = PretendedContext()
     carrier: Any = Carrier(*pieces)
     carrier.at = at = gateway or Gateway()
-    carrier.apart = []
+    carrier.apart, carrier.counted_apart = [], []
 
     def open_apart(frame: bytes) -> Any:
         carrier.apart.append(len(frame))
+        carrier.counted_apart.append(at.budget.used_bytes)
         with pytest.raises(OSError, match="farewell"):
             protected.sendall(b"too many connections")
         return pretended.unwrap(frame)
@@ -304,6 +305,24 @@ def test_a_frame_is_counted_as_it_arrives_and_let_go(size: int) -> None:
     assert (gateway.budget.used_bytes, carrier.timeouts) == (0, [7.0, 30.0, 7.0])
     assert carrier.apart == ([size + 1] if size == 900_000 else [])
     assert protected.recv(9) == b"next"
+
+
+def test_a_frame_and_what_is_inside_of_it_are_both_counted() -> None:
+    """There are both while it is opened."""
+    carrier, protected = stream(cut(frame(b"e" + b"x" * 900_000), 10_000))
+    protected.recv(9)
+    assert carrier.counted_apart[0] >= 1_800_000
+    assert carrier.at.budget.used_bytes == carrier.at.budget.growing_bytes == 0
+
+
+def test_a_frame_is_opened_when_there_is_room_for_what_is_inside() -> None:
+    gateway = Gateway(1_000_000)
+    before = gateway.budget.begin(None)
+    gateway.budget.grow(before, 100_000)  # an answer that goes on whatever it takes
+    carrier, protected = stream(cut(frame(b"e" * 900_000), 10_000), gateway=gateway)
+    with pytest.raises(Overloaded):
+        protected.recv(9)
+    assert (carrier.apart, gateway.budget.used_bytes) == ([], 100_000)
 
 
 def test_a_client_that_leaves_within_a_frame_is_let_go() -> None:
