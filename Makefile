@@ -27,6 +27,7 @@
 #   make fuzz | patterns | filter-fuzz | programs
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
+#   make table-jobs       Spark and Dask over five million rows while a tablet splits and a server is killed
 #   make hot-ranges | table-of-faults     clusters of real processes (a JDK and Maven): splits by load; each fault of docs/operations.md
 #   make turns            tests of which make verify takes some, an eighth say, by its seed
 #   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
@@ -209,6 +210,10 @@ flights: $(VENV)/.test
 .PHONY: transfer
 transfer: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.transfer $(ARGS)
+
+.PHONY: table-jobs
+table-jobs: $(VENV)/.test $(VENV)/.engines
+	$(BIN)/python -m tests.campaigns.table_jobs --seed $(SEED) $(ARGS)
 
 .PHONY: crash
 crash: $(VENV)/.test

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections import defaultdict
 from contextlib import suppress
 from types import TracebackType
 
@@ -19,6 +20,8 @@ class TcpProxy:
         self._ended = False
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
+        self._passed: defaultdict[int, int] = defaultdict(int)
+        """Bytes, by the thread that passed them on."""
         self._listener = socket.create_server((host, port))
         self._listener.settimeout(0.1)
         self._begin(self._accept)
@@ -28,6 +31,10 @@ class TcpProxy:
 
     def mend(self) -> None:
         self._open.set()
+
+    def passed_bytes(self) -> int:
+        """Both ways, in all connections so far."""
+        return sum(list(self._passed.values()))
 
     def __enter__(self) -> "TcpProxy":
         return self
@@ -74,6 +81,7 @@ class TcpProxy:
             while data := source.recv(_CHUNK):
                 self._open.wait()
                 target.sendall(data)
+                self._passed[threading.get_ident()] += len(data)
         for one in (source, target):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import struct
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
@@ -24,6 +23,7 @@ from hbtable import dataflow, mapreduce
 from tests.harness.document_blocks import run_blocks
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
+from tests.harness.spark_session import spark_session
 from tests.harness.tiers import long_marks
 from tests.integration import test_mapreduce as jobs
 
@@ -98,39 +98,21 @@ class Stage(NamedTuple):
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    from pyspark.sql import SparkSession
-
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+def stage(tmp_path: Path) -> Iterator[Stage]:
     server = ServerProcess(tmp_path / "data", ["log.durability=os"])
     server.arguments = ["--servers", "2"]
     settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",  # as is code made for each query, it is for longer ones
-        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.wholeStage": "false",  # code made for each query is for longer ones
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.session.timeZone": "Asia/Tokyo",
-        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
-        "spark.local.dir": str(tmp_path / "spark"),
     }
-    session = SparkSession.builder.master("local[2]")
-    for name, value in settings.items():
-        session = session.config(name, value)
-    spark = session.getOrCreate()
-    try:
-        with server, hbtable.connect("127.0.0.1", server.port) as db:
-            table = db.create_table("clicks", ["c"], split_rows=["0500", "1500"])
-            with table.batch(batch_size=500) as batch:
-                for number in range(1, ROWS + 1):
-                    batch.put(f"{number:04}", cells_of(number))
-            yield Stage(spark, server, table, tmp_path)
-    finally:
-        spark.stop()
+    with spark_session(tmp_path, settings) as spark, server, hbtable.connect("127.0.0.1", server.port) as db:
+        table = db.create_table("clicks", ["c"], split_rows=["0500", "1500"])
+        with table.batch(batch_size=500) as batch:
+            for number in range(1, ROWS + 1):
+                batch.put(f"{number:04}", cells_of(number))
+        yield Stage(spark, server, table, tmp_path)
 
 
 def records(frame: Any) -> list[Record]:
