@@ -35,7 +35,7 @@ from hbtable.hbase.wrong_protocols import FELL_SILENT, NO_ENCRYPTION, explanatio
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.runtime.request_budget import RequestBudget, work_for
 from hbtable.switches import switches
-from hbtable.thrift.message_input import MessageInput, Stream
+from hbtable.thrift.message_input import DISCARDING_SECONDS, SILENT_SECONDS, MessageInput, Stream
 from hbtable.thrift.wire import (
     CALL,
     INTERNAL_ERROR,
@@ -50,9 +50,7 @@ from hbtable.thrift.wire import (
 
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
-_DISCARD_SECONDS: Final = 2.0
 _LARGEST_FRAME_BYTES: Final = 1 << 31
-_DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
 _NO_CALL: Final[Call] = (b"", CALL, 0)
 """In the place of one whose head cannot be read."""
@@ -219,8 +217,8 @@ class GatewayConnection:
         """Throws the rest of a refused message away. A frame says how much that is; without one, happybase's way, it
         may be as much as a frame could be."""
         clock = self._context.clock
-        until = clock() + _DISCARD_AT_MOST_SECONDS
-        source.discard(source.refused_bytes or _LARGEST_FRAME_BYTES, _DISCARD_SECONDS, lambda: clock() < until)
+        until = clock() + DISCARDING_SECONDS
+        source.discard(source.refused_bytes or _LARGEST_FRAME_BYTES, SILENT_SECONDS, lambda: clock() < until)
 
     @switches
     def _calls(self, source: MessageInput, wire: Wire) -> None:

@@ -28,11 +28,14 @@ _ELEMENT_BYTES: Final = 100
 """The cost of a list's element once it is decoded, beside its own bytes."""
 _HEAD_BYTES: Final = 4096
 """Kept of a message that is refused as it arrives, for the name of its call."""
-_SLOWEST_BYTES: Final = 1024
+SLOWEST_BYTES: Final = 1024
 """A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
 _PORTION_BYTES: Final = 256 << 10
 """Of more than a megabyte that a stream hands on at once. It may be a million messages, and what follows each of them
 is copied."""
+SILENT_SECONDS: Final = 2.0
+DISCARDING_SECONDS: Final = 60.0
+"""A client that is sent away may be silent for SILENT_SECONDS; the rest of its message is read for this long."""
 _WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
 
 
@@ -43,6 +46,25 @@ class Stream(Protocol):
     def sendall(self, data: bytes, /) -> None: ...
     def settimeout(self, seconds: float | None, /) -> None: ...
     def close(self) -> None: ...
+
+
+@switches
+def read_and_forget(
+    stream: Stream, most: float, seconds: float, goes_on: Callable[[], bool], pause: Callable[[], None]
+) -> None:
+    """Reads what a client that is sent away still sends: `most` bytes and a chunk, until it leaves, is silent for
+    `seconds`, or nothing `goes_on`. Closing with unread bytes would reset the connection, and the client would never
+    see the answer that tells it why."""
+    try:
+        stream.settimeout(seconds)
+        while most > 0 and goes_on():
+            chunk = stream.recv(LARGE_CHUNK_BYTES)
+            if not chunk:
+                return
+            most -= len(chunk)
+            pause()
+    except OSError:
+        return
 
 
 @final
@@ -286,22 +308,11 @@ class MessageInput:
 
     @switches
     def discard(self, most: int, seconds: float, goes_on: Callable[[], bool]) -> None:
-        """Reads and forgets until the client stops sending, is silent for `seconds`, or nothing `goes_on`. Closing with
-        unread bytes would reset the connection, and the client would never see the answer that tells it why. What has
-        arrived of the message is forgotten first: others wait for its memory."""
+        """As read_and_forget(). What has arrived of the message is forgotten first: others wait for its memory."""
         self.release()
         self._portions.clear()
         self._waiting = 0
-        self._stream.settimeout(seconds)
-        try:
-            while most > 0 and goes_on():
-                chunk = self._stream.recv(LARGE_CHUNK_BYTES)
-                if not chunk:
-                    return
-                most -= len(chunk)
-                self._pause()
-        except OSError:
-            return
+        read_and_forget(self._stream, most, seconds, goes_on, self._pause)
 
     @switches
     def _fill(self, count: int) -> None:
@@ -331,7 +342,7 @@ class MessageInput:
             gathered.add(piece)
             missing -= len(piece)
             now = clock()
-            if now - began > self._stall_seconds + self._arrived / _SLOWEST_BYTES:
+            if now - began > self._stall_seconds + self._arrived / SLOWEST_BYTES:
                 raise TimeoutError("the message arrives too slowly")
             try:
                 self._arrive(len(piece) + self._waiting - known)

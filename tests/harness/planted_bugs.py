@@ -166,7 +166,7 @@ PLANTED = {
     "dropped": (Patch(recovery, "_own_log", lambda state: None),),
     "halfway": (Patch(TabletWriter, "mutate", _one_by_one),),
     "believed": (Patch(MessageInput, "_fill", _fill),),
-    "patient": (Patch(message_input, "_SLOWEST_BYTES", 1e-9),),
+    "patient": (Patch(message_input, "SLOWEST_BYTES", 1e-9),),
     "leaking": (Patch(Scanners, "expire", lambda self: 0),),
     "poisonous": (Patch(Quarantine, "held", lambda self: frozenset()),),
     "overtaken": (Patch(Spreading, "spread_again", lambda self, layout, spread, checksums: (spread, checksums)),),

@@ -1,27 +1,21 @@
 """The last that is done with a client that was sent away: read what it still sends."""
 
+from math import inf
 from typing import Final
 
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.switches import switches
-from hbtable.thrift.message_input import Stream
+from hbtable.thrift.message_input import SILENT_SECONDS, Stream, read_and_forget
 
-_SILENT_SECONDS: Final = 2.0
 _AT_MOST_SECONDS: Final = 10.0
 
 
 @switches
 def discard(stream: Stream, context: ConnectionContext) -> None:
-    """Throws away what a client sends, for a while, until it leaves or is silent. Closing with unread bytes would reset
-    the connection, and the client would never see what it was told."""
+    """As read_and_forget(), for a while."""
     clock = context.clock
     until = clock() + _AT_MOST_SECONDS
-    try:
-        stream.settimeout(_SILENT_SECONDS)
-        while clock() < until and stream.recv(65536):
-            context.pause()
-    except OSError:
-        return
+    read_and_forget(stream, inf, SILENT_SECONDS, lambda: clock() < until, context.pause)
 
 
 @switches

@@ -6,7 +6,6 @@ clients' memory would pay for it), limited in its time, and opened in a thread w
 
 import struct
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, final
 
 from hbtable.errors import Overloaded
@@ -14,7 +13,7 @@ from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReser
 from hbtable.switches import switches
 from hbtable.thrift.frames import CHUNK_BYTES, chunk_bytes
 from hbtable.thrift.gathered import Gathered, Join
-from hbtable.thrift.message_input import Stream
+from hbtable.thrift.message_input import DISCARDING_SECONDS, SILENT_SECONDS, SLOWEST_BYTES, Stream, read_and_forget
 from hbtable.thrift.wire import Malformed
 
 if TYPE_CHECKING:
@@ -26,10 +25,6 @@ _OPENED_AT_ONCE_BYTES: Final = 256 << 10
 """To decrypt them takes some 3 ms."""
 _EMPTY_AT_ONCE: Final = 64
 """Frames with nothing inside, of which a read brings a thousand."""
-_SLOWEST_BYTES: Final = 1024
-"""A second, of a frame that has begun, after thrift.stall_seconds."""
-_DISCARD_SECONDS: Final = 2.0
-_DISCARD_AT_MOST_SECONDS: Final = 60.0
 
 
 class Layer(NamedTuple):
@@ -192,7 +187,7 @@ class _Arrival:
                 return False
             self._gathered.add(piece)
             now = clock()
-            if now - began > limits.stall_seconds + self._gathered.size / _SLOWEST_BYTES:
+            if now - began > limits.stall_seconds + self._gathered.size / SLOWEST_BYTES:
                 raise TimeoutError("the frame arrives too slowly")
             self._count(len(piece))
             began += clock() - now
@@ -222,15 +217,8 @@ class _Arrival:
         clock, missing = self._limits.clock, self._size - self._gathered.size
         self._gathered = Gathered(b"")
         self.release()
-        until = clock() + _DISCARD_AT_MOST_SECONDS
-        self._carrier.settimeout(_DISCARD_SECONDS)
-        with suppress(OSError):  # it is silent, and waits for our answer; or it has gone
-            while missing > 0 and clock() < until:
-                piece = self._carrier.recv(chunk_bytes(missing))
-                if not piece:
-                    return
-                missing -= len(piece)
-                self._limits.pause()
+        until = clock() + DISCARDING_SECONDS
+        read_and_forget(self._carrier, missing, SILENT_SECONDS, lambda: clock() < until, self._limits.pause)
 
     def release(self) -> None:
         """Others may have its memory."""
