@@ -18,6 +18,7 @@ INCREMENT: Final = 16
 """The kind of an operation whose value is an amount, in eight bytes as a counter has it."""
 APPEND: Final = 17
 """The kind of an operation whose value is a suffix."""
+ADDITIONS: Final = (INCREMENT, APPEND)
 COUNTER_BYTES: Final = 8
 
 _LOOKED_AT_ONCE: Final = 1024
@@ -27,7 +28,7 @@ Column = tuple[bytes, bytes]
 
 def added_to(mutation: RowMutation) -> list[Column]:
     """The columns of increments and appends, in order."""
-    return [(family, qualifier) for kind, family, qualifier, _, _ in mutation.operations if _adds(kind)]
+    return [(family, qualifier) for kind, family, qualifier, _, _ in mutation.operations if kind in ADDITIONS]
 
 
 @switches
@@ -36,7 +37,7 @@ def check_additions(mutation: RowMutation, pause: Callable[[], None]) -> list[Co
     added to and named once more. *Switches* between operations."""
     named: dict[Column, int] = {}
     for kind, family, qualifier, timestamp, value in _paced(mutation, pause):
-        if not _adds(kind):
+        if kind not in ADDITIONS:
             continue
         for what, given in ("the column family", family), ("the qualifier", qualifier), ("the value", value):
             check_bytes(what, given)
@@ -81,10 +82,6 @@ def incremented(row: bytes, family: bytes, qualifier: bytes, cell: Cell | None, 
     else:
         total = int.from_bytes(cell[2], "big") + amount
     return (total & (2**64 - 1)).to_bytes(COUNTER_BYTES, "big")
-
-
-def _adds(kind: object) -> bool:
-    return kind in (INCREMENT, APPEND)
 
 
 @switches

@@ -19,7 +19,7 @@ from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair
 from hbtable.encoding.pairs_checksum import checksum_in_parts
 from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
 from hbtable.merge.tally import UNREAD, Tally
-from hbtable.model.additions import APPEND, INCREMENT
+from hbtable.model.additions import ADDITIONS
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
     DELETE_COLUMN,
@@ -337,7 +337,7 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
         value = b""
         if kind in _FAMILY_KINDS:
             qualifier = b""  # family markers sit at the empty qualifier, where every read of the family looks first
-    elif kind in (INCREMENT, APPEND):
+    elif kind in ADDITIONS:
         raise InvalidRequest("increments and appends among other changes are made by a change on a condition alone")
     else:
         raise InvalidRequest(f"{shown(kind)} is not a kind of operation")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hbtable.errors import LimitExceeded
-from hbtable.model.additions import APPEND, INCREMENT, incremented
+from hbtable.model.additions import ADDITIONS, INCREMENT, incremented
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import PUT, MadeChecksum, Operation, RowMutation
 from hbtable.model.read import ANSWER_BYTES
@@ -37,7 +37,7 @@ def made_puts(
     for operation in with_pauses(mutation.operations, pause):
         kind, family, qualifier, _, value = operation
         ttl = given_ttl
-        if kind in (INCREMENT, APPEND):
+        if kind in ADDITIONS:
             cell, old_ttl = newest(row, family, qualifier)
             old = cell[2] if cell is not None else b""
             if kind == INCREMENT:

@@ -217,7 +217,8 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.check_and_mutate."""
         pacer = self._pacer()  # one: each new one would let as much more be done before it switches
         self._check(row, ((family, qualifier),))
-        self._check(row, check_additions(mutation, pacer.pause))
+        added_to = check_additions(mutation, pacer.pause)
+        self._check(row, added_to)
         if expected is not None:
             check_bytes("the expected value", expected)
         if mutation.row != row:
@@ -229,7 +230,7 @@ class ReadModifyWriter:
             row_locks.wait_until_visible(row)
             while True:
                 try:
-                    return self._mutate_if(row, family, qualifier, expected, mutation, checksum, pacer)
+                    return self._mutate_if(row, family, qualifier, expected, mutation, checksum, bool(added_to), pacer)
                 except ReadIsOld:
                     continue
         finally:
@@ -244,9 +245,10 @@ class ReadModifyWriter:
         expected: bytes | None,
         mutation: RowMutation,
         checksum: int,
+        adds: bool,
         pacer: Pacer,
     ) -> bool:
-        """The caller holds the row. ReadIsOld: nothing happened."""
+        """The caller holds the row. `adds`: the mutation has increments or appends. ReadIsOld: nothing happened."""
         ranges_deleted = self._state.ranges_deleted
         cell, _ = self._newest(row, family, qualifier)
         self._check_unchanged(mutation, pacer)  # it waited, and what is applied may be made of it
@@ -255,7 +257,8 @@ class ReadModifyWriter:
         _compared(row, [] if cell is None else [cell])
         if (cell[2] if cell is not None else b"") != (expected or b""):
             return False
-        self._writer.commit_or_delete([self._not_before(cell, self._with_puts(mutation, pacer))], ranges_deleted)
+        made = self._with_puts(mutation, pacer) if adds else mutation
+        self._writer.commit_or_delete([self._not_before(cell, made)], ranges_deleted)
         return True
 
     @switches
@@ -272,7 +275,8 @@ class ReadModifyWriter:
         check_condition(spec, operator, value)
         own = self._pacer()  # one: each new one would let as much more be done before it switches
         self._check(row, ())
-        self._check(row, check_additions(mutation, own.pause))
+        added_to = check_additions(mutation, own.pause)
+        self._check(row, added_to)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the condition of row {row!r}")
         cost, pacer = paced_request(self._state.environment)
@@ -285,7 +289,7 @@ class ReadModifyWriter:
             known.hold()
             try:
                 row_locks.wait_until_visible(row)
-                return self._change_if(row, spec, chosen, operator, value, mutation, checksum, own)
+                return self._change_if(row, spec, chosen, operator, value, mutation, checksum, bool(added_to), own)
             except NotAnswered:
                 known.let_go()
             finally:
@@ -306,9 +310,10 @@ class ReadModifyWriter:
         value: bytes | None,
         mutation: RowMutation,
         checksum: int,
+        adds: bool,
         pacer: Pacer,
     ) -> bool:
-        """The caller holds the row. NotAnswered: nothing happened."""
+        """The caller holds the row. `adds`: as _mutate_if(). NotAnswered: nothing happened."""
         while True:
             ranges_deleted = self._state.ranges_deleted
             cells = [] if operator == ALWAYS else read_row(self._state, row, spec, chosen, spec.max_bytes)
@@ -318,7 +323,8 @@ class ReadModifyWriter:
             _compared(row, cells)
             if not is_met(cells, operator, value):
                 return False
-            made = self._not_before(cells[0] if cells else None, self._with_puts(mutation, pacer))
+            made = self._with_puts(mutation, pacer) if adds else mutation
+            made = self._not_before(cells[0] if cells else None, made)
             try:
                 self._writer.commit_or_delete([made], ranges_deleted)
             except ReadIsOld:
@@ -328,8 +334,6 @@ class ReadModifyWriter:
     @switches
     def _with_puts(self, mutation: RowMutation, pacer: Pacer) -> RowMutation:
         """With the puts that come of increments and appends. The caller holds the row."""
-        if not check_additions(mutation, pacer.pause):
-            return mutation
         _, costed = paced_request(self._state.environment)
         made = made_puts(mutation, self._newest, self._time, costed.pause)
         self._check_unchanged(mutation, pacer)  # since they were made
