@@ -106,9 +106,9 @@ class Moves:
     def _back(self, tablet: TabletRecord, target: str, reports: ServerReports) -> str:
         """The server for a tablet that `target` cannot load: its present one has shown that it can. "" for none."""
         others = {name: load for name, load in takers(reports.loads).items() if name != target}
-        if tablet.owner in others or not others:
-            return tablet.owner if tablet.owner in others else ""
-        return least_loaded(others)
+        if tablet.owner in others:
+            return tablet.owner
+        return least_loaded(others) if others else ""
 
 
 @switches
