@@ -2,19 +2,16 @@
 
 import pickle
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import apache_beam as beam
 
 from hbtable.dataflow.reading import read, read_arrow
 from hbtable.dataflow.splits import Split
-from hbtable.dataflow.writing import Put, WriteTarget, write
+from hbtable.dataflow.writing import BYTES_AT_ONCE, ROWS_AT_ONCE, Put, WriteTarget, size_of, write
 from hbtable.errors import WrongType
 from hbtable.model.values import shown
 from hbtable.switches import switches
-
-_ROWS_HELD: Final = 1000
-_BYTES_HELD: Final = 4 << 20
 
 
 class ReadTable(beam.PTransform):
@@ -69,11 +66,11 @@ class _Write(beam.DoFn):
     def process(self, element: Put) -> None:
         try:
             _, data = element
-            self._bytes += sum(len(value) for value in data.values())
+            self._bytes += size_of(data)
         except (TypeError, ValueError, AttributeError):
             raise WrongType(f"the element {shown(element)} has to be (row, {{column: value}})") from None
         self._held.append(element)
-        if len(self._held) == _ROWS_HELD or self._bytes >= _BYTES_HELD:
+        if len(self._held) == ROWS_AT_ONCE or self._bytes >= BYTES_AT_ONCE:
             self.finish_bundle()
 
     @switches

@@ -18,8 +18,9 @@ from hbtable.switches import switches
 if TYPE_CHECKING:
     from pyarrow import DataType
 
-_ROWS_AT_ONCE: Final = 1000
-_BYTES_AT_ONCE: Final = 4 << 20
+ROWS_AT_ONCE: Final = 1000
+BYTES_AT_ONCE: Final = 4 << 20
+"""The rows, or bytes of their values, that are sent at a time."""
 
 Put = tuple[str | bytes, Mapping[Any, str | bytes]]
 """A row, and what is put into it by column."""
@@ -100,14 +101,19 @@ def write_arrow(job: ArrowWrite, batches: object) -> None:
         table.write_arrow(batches, job.row, job.columns, types=job.types, timestamp=job.timestamp)
 
 
+def size_of(data: Mapping[Any, str | bytes]) -> int:
+    """The bytes of a row's values, as BYTES_AT_ONCE counts."""
+    return sum(len(value) for value in data.values())
+
+
 def _parts(batches: Iterable[Rows]) -> Iterator[list[Put]]:
     """The rows that are sent at a time."""
     part: list[Put] = []
     size_bytes = 0
     for row, data in chain.from_iterable(batches):
         part.append((row, data))
-        size_bytes += sum(len(value) for value in data.values())
-        if len(part) == _ROWS_AT_ONCE or size_bytes >= _BYTES_AT_ONCE:
+        size_bytes += size_of(data)
+        if len(part) == ROWS_AT_ONCE or size_bytes >= BYTES_AT_ONCE:
             yield part
             part, size_bytes = [], 0
     if part:
