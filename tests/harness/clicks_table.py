@@ -47,6 +47,14 @@ def plain(server: ServerProcess, name: str, **scan: Any) -> dict[bytes, dict[byt
         connection.close()
 
 
+def assert_copied_once(server: ServerProcess, copy: hbtable.Table, timestamp: int) -> None:
+    """The table `copy` has the cells of "clicks", all of this time, and each once."""
+    cells = plain(server, "clicks").items()
+    expected = {row: {name: (value, timestamp) for name, value in data.items()} for row, data in cells}
+    assert plain(server, copy.name.decode(), include_timestamp=True) == expected
+    assert all(len(copy.cells(row, "c:site", versions=5)) <= 1 for row in list(expected)[:20])
+
+
 def sums(records: list[Record]) -> dict[str, int]:
     found: dict[str, int] = {}
     for _, site, clicks in records:

@@ -5,7 +5,6 @@ All in one test: Ray is several processes, whose start is most of what this take
 
 import re
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 import hbtable
 from hbtable import dataflow
 from hbtable.runtime.processes.temporary_folder import temporary_folder
-from tests.harness.clicks_table import TYPES, clicks_server, plain, plain_records, sums
+from tests.harness.clicks_table import TYPES, assert_copied_once, clicks_server, plain, plain_records, sums
 from tests.harness.document_blocks import run_blocks
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
@@ -107,10 +106,7 @@ def check_writes_leave_the_same_when_they_are_repeated(stage: Stage) -> None:
     dataset = dataflow.to_ray(stage.table, TYPES)
     for _ in range(2):
         dataset.write_datasink(dataflow.ray_sink(copy, types=TYPES, timestamp=7))
-    cells = plain(stage.server, "clicks").items()
-    expected = {row: {name: (value, 7) for name, value in data.items()} for row, data in cells}
-    assert plain(stage.server, "copy", include_timestamp=True) == expected
-    assert all(len(copy.cells(row, "c:site", versions=5)) <= 1 for row in list(expected)[:20])
+    assert_copied_once(stage.server, copy, 7)
     sink = dataflow.ray_sink(copy, types=TYPES)
     dataset.write_datasink(sink)
     again = {time for data in plain(stage.server, "copy", include_timestamp=True).values() for _, time in data.values()}
@@ -120,7 +116,7 @@ def check_writes_leave_the_same_when_they_are_repeated(stage: Stage) -> None:
 def check_word_count_has_what_mapreduce_has(stage: Stage) -> None:
     owner: Any = stage.table.connection
     web, counts = jobs.webtable(owner), owner.create_table("counts", ["n"])
-    words = Counter(word for text in jobs.PAGES.values() for word in text.encode().split())
+    words = jobs.word_counts()
     pages = dataflow.to_ray(web, {"contents:": pa.string()})
     counted = pages.flat_map(lambda page: [{"word": word} for word in page["contents:"].split()])
     counted = counted.groupby("word").count()

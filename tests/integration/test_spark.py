@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import struct
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from importlib.util import find_spec
@@ -226,7 +226,7 @@ def check_a_stream_that_is_begun_anew_leaves_no_cell_twice_and_misses_none(stage
 def check_mapreduce_has_what_plain_python_and_other_engines_have(stage: Stage) -> None:
     owner: Any = stage.table.connection
     web = jobs.webtable(owner)
-    words = Counter(word for text in jobs.PAGES.values() for word in text.encode().split())
+    words = jobs.word_counts()
     postings: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
     for row, text in jobs.PAGES.items():
         for word in text.encode().split():

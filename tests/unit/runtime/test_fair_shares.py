@@ -33,6 +33,15 @@ class Worker:
         self.shares.took(share, seconds, share.goes_ahead)
         return share.name
 
+    def turns_beside_new_ones(self, seconds: float, each: float) -> None:
+        """For so long; new clients come twice as fast as they are served, with a turn of `each` seconds."""
+        number, began = 0, self.now
+        while self.now < began + seconds:
+            for _ in range(2):
+                self.ask(f"new {number}", each)
+                number += 1
+            self.turn()
+
 
 def test_new_clients_do_not_pass_one_that_waits() -> None:
     """They came before it, the last first: whoever made new ones as fast as they are served kept it out for ever."""
@@ -51,13 +60,7 @@ def test_those_that_are_at_it_have_half_beside_a_stream_of_new_ones() -> None:
     for _ in range(1000):
         worker.ask("at it", 0.002)
     worker.turn()  # it owes, and does not go ahead any more
-    number = 0
-    began = worker.now
-    while worker.now < began + 2.0:
-        for _ in range(2):  # twice as fast as they are served
-            worker.ask(f"new {number}", 0.001)
-            number += 1
-        worker.turn()
+    worker.turns_beside_new_ones(2.0, 0.001)
     of_new = sum(seconds for name, seconds in worker.time.items() if name != "at it")
     assert worker.time["at it"] == pytest.approx(of_new, abs=2 * DEBT)
 
@@ -71,12 +74,7 @@ def test_the_servers_own_work_is_done_beside_a_stream_of_new_ones() -> None:
     for _ in range(50):
         worker.turn()  # both owe
     worker.time.clear()
-    number, began = 0, worker.now
-    while worker.now < began + 1.0:
-        for _ in range(2):
-            worker.ask(f"new {number}", 0.001)
-            number += 1
-        worker.turn()
+    worker.turns_beside_new_ones(1.0, 0.001)
     assert worker.time["own"] >= 0.15
 
 
@@ -86,12 +84,7 @@ def test_refusals_alone_in_the_ring_do_not_have_half() -> None:
     refusals = Share[tuple[float, float]]("refusals", weight=0.02)
     for _ in range(20_000):
         worker.shares.wait(refusals, (0.0001, worker.now))
-    number, began = 0, worker.now
-    while worker.now < began + 1.0:
-        for _ in range(2):
-            worker.ask(f"new {number}", 0.0005)
-            number += 1
-        worker.turn()
+    worker.turns_beside_new_ones(1.0, 0.0005)
     assert 0.005 <= worker.time["refusals"] <= 0.05
 
 
