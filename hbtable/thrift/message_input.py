@@ -30,6 +30,9 @@ _HEAD_BYTES: Final = 4096
 """Kept of a message that is refused as it arrives, for the name of its call."""
 SLOWEST_BYTES: Final = 1024
 """A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
+_PIECE_COST: Final = 1 << 10
+"""Of what arrives in pieces: to get one, however small, costs as much as so many bytes. Kerberos has a frame opened for
+it."""
 _PORTION_BYTES: Final = 256 << 10
 """Of more than a megabyte that a stream hands on at once. It may be a million messages, and what follows each of them
 is copied."""
@@ -79,8 +82,8 @@ class MessageInput:
 
     __slots__ = (
         "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_join", "_pause", "_portions", "_read",
-        "_rest", "_stall_seconds", "_stream", "_takes", "_turn", "_waiting", "begin", "data", "framed", "limit_bytes",
-        "position", "refused_bytes", "reservation", "wait_for_turn",
+        "_received_cost", "_rest", "_stall_seconds", "_stream", "_takes", "_turn", "_waiting", "begin", "data",
+        "framed", "limit_bytes", "position", "refused_bytes", "reservation", "wait_for_turn",
     )  # fmt: skip
 
     @switches
@@ -111,6 +114,8 @@ class MessageInput:
         self._takes = 0
         self._turn = 0
         self._arrived = 0
+        self._received_cost = 0
+        """Since others had a turn."""
         self._clock = clock
         self._began: float | None = None
         """The time at which we first waited for the rest of the current message, without the time that it waited for
@@ -365,7 +370,9 @@ class MessageInput:
         elif self._arrived > SMALL_BYTES:
             self.reservation = self._budget.begin(self._stream.close)
             self._budget.arrive(self.reservation, self._arrived)
-        if count > CHUNK_BYTES:
+        self._received_cost += _PIECE_COST + count
+        if self._received_cost > CHUNK_BYTES:
+            self._received_cost = 0
             self._pause_in_message()
 
     @switches

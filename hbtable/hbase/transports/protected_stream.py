@@ -158,6 +158,7 @@ class _Arrival:
         self._limits = limits
         self._gathered = Gathered(have)
         self._size = size
+        self._since_pause = 0
         self._reservation: MemoryReservation | None = None
         self._inside: MemoryReservation | None = None
 
@@ -178,9 +179,9 @@ class _Arrival:
     def _arrived(self) -> bool:
         """False: the client left. TimeoutError, Overloaded."""
         limits, clock = self._limits, self._limits.clock
+        self._count(self._gathered.size)
         began = clock()
         self._carrier.settimeout(limits.stall_seconds)
-        self._count(self._gathered.size)
         while self._gathered.size < self._size:
             piece = self._carrier.recv(chunk_bytes(self._size - self._gathered.size))
             if not piece:
@@ -201,7 +202,9 @@ class _Arrival:
         elif self._gathered.size > SMALL_BYTES:
             self._reservation = budget.begin(self._carrier.close)
             budget.arrive(self._reservation, self._gathered.size)
-        if count > CHUNK_BYTES:
+        self._since_pause += count
+        if self._since_pause > CHUNK_BYTES:
+            self._since_pause = 0
             self._limits.pause()
 
     @switches

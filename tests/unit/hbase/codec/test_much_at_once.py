@@ -1,6 +1,8 @@
 """A stream may hand on 60 MB at once, as of a frame that Kerberos protects: a single message or two million of them."""
 
 import random
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -31,9 +33,15 @@ class Whole:
         self.pauses += 1
 
 
-def input_of(stream: Whole, framed: bool, first: bytes = b"", limit_bytes: int = 1 << 30) -> MessageInput:
+def input_of(
+    stream: Whole,
+    framed: bool,
+    first: bytes = b"",
+    limit_bytes: int = 1 << 30,
+    pause: Callable[[], None] | None = None,
+) -> MessageInput:
     budget = MemoryBudget(limit_bytes, lambda seconds: None, lambda: 0.0)
-    return MessageInput(stream, 1 << 26, 30.0, stream.pause, budget, lambda: 0.0, framed, first)
+    return MessageInput(stream, 1 << 26, 30.0, pause or stream.pause, budget, lambda: 0.0, framed, first)
 
 
 def sent(messages: list[bytes], framed: bool) -> bytes:
@@ -75,6 +83,25 @@ def test_messages_of_all_sizes_come_out_as_they_were_sent(framed: bool, seed: in
         source.settle()
     assert not source.begin()
     assert source._budget.used_bytes == 0
+
+
+@pytest.mark.parametrize("is_long_value", [False, True])
+@pytest.mark.parametrize("size", [1, 100, 60_000])
+@pytest.mark.parametrize("framed", [False, True])
+def test_others_run_while_a_message_arrives_in_pieces(framed: bool, size: int, is_long_value: bool) -> None:
+    """Frames of Kerberos with a byte inside each were opened without a pause: 300 KB stopped the server for seconds. So
+    were pieces of less than 64 KB, as TLS hands them on, of a client that sends as fast as we read."""
+    count = min(3000, 6 * MEGABYTE // size)
+    data = sent([b"x" * (count * size)], framed)
+    stream = Whole(*(data[place : place + size] for place in range(0, len(data), size)))
+    pieces_at_pauses = [len(stream.pieces)]
+    source: Any = input_of(stream, framed, pause=lambda: pieces_at_pauses.append(len(stream.pieces)))
+    assert source.begin()
+    for _ in range(1 if is_long_value else count):
+        source.take(count * size if is_long_value else size)
+    pieces_at_pauses.append(len(stream.pieces))
+    most = max(before - after for before, after in pairwise(pieces_at_pauses))
+    assert most <= max(4, min(80, 2 * 65536 // size))
 
 
 @pytest.mark.parametrize("framed", [False, True])
