@@ -27,8 +27,7 @@ def send_large(answer: bytes | LargeAnswer, framed: bool, stream: Stream, contex
             now = clock()
             if now >= until:
                 if until:
-                    context.pause()
-                    budget.waited(reservation, clock() - now)
+                    budget.pause(reservation, context.pause)
                 until = clock() + _SENDING_SECONDS
     finally:
         budget.end(reservation)

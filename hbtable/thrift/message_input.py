@@ -377,11 +377,10 @@ class MessageInput:
 
     @switches
     def _pause_in_message(self) -> None:
-        """The client is not slow meanwhile."""
-        before = self._clock()
-        self._pause()
-        if self.reservation is not None:
-            self._budget.waited(self.reservation, self._clock() - before)
+        if self.reservation is None:
+            self._pause()
+        else:
+            self._budget.pause(self.reservation, self._pause)
 
 
 def _at_once(now: float) -> float:

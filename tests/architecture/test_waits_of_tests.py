@@ -21,6 +21,7 @@ OWN_LIMITS = {"tests/integration/test_waiting.py": "tests of `eventually` itself
 """Files whose waits end sooner."""
 SLEEPS = {
     "tests/integration/test_waiting.py": "somebody who stands still while he is asked",
+    "tests/integration/test_large_answers.py": "a client that is slow on purpose",
     "tests/integration/test_scanners_live_on.py": "a scanner that nobody uses for a while; more than that is noticed",
     "tests/integration/test_shadow.py": "the time between two reports",
     "tests/integration/test_transfer.py": "looks for a file every few milliseconds, and tries again when it was late",

@@ -1,20 +1,28 @@
 """Many clients with large answers and requests at once, more than fit into the memory for them: they wait for each
 other or are told to try again, and nobody who reads or writes is cut off."""
 
+import socket
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import happybase
+from Hbase_thrift import Hbase
 from Hbase_thrift import IOError as ThriftIOError
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TMessageType
+from thriftpy2.transport import TMemoryBuffer
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 
 CLIENTS = 10
 TIMES = 6
 ROW = {b"f:%04d" % number: bytes([number % 256]) * 4000 for number in range(1000)}
-"""4 MB."""
+ROW_BYTES = 4_000_000
+READERS = 40
 OPTIONS = [
     "log.durability=os",
     f"thrift.transfer_bytes={20 << 20}",
@@ -67,5 +75,47 @@ def test_steady_clients_with_large_rows_wait_or_are_told_and_are_not_cut_off(tmp
             print(work.__name__, dict(found))
             assert set(found) <= {"done", "org.apache.hadoop.hbase.CallQueueTooBigException, canRetry True"}
             assert found["done"] == CLIENTS * TIMES
+        assert server.stop() == 0
+        assert "cut off" not in server.errors.read_text()
+
+
+def read_slowly(server: ServerProcess, call: bytes, bytes_a_second: int) -> str:
+    """Of one get of ROW: done, told or cut off."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        client.settimeout(LONG_SECONDS)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(call)
+        taken, began = 0, 0.0
+        while taken < ROW_BYTES:
+            try:
+                data = client.recv(64 << 10)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return "cut off"
+            if not taken and b"CallQueueTooBig" in data:
+                return "told"
+            began, taken = began or time.monotonic(), taken + len(data)
+            time.sleep(max(0.0, began + taken / bytes_a_second - time.monotonic()))
+        return "done"
+
+
+def test_readers_who_are_slow_and_steady_are_not_cut_off_for_others_room(tmp_path: Path) -> None:
+    buffer = TMemoryBuffer()
+    protocol = TBinaryProtocol(buffer)
+    protocol.write_message_begin("getRow", TMessageType.CALL, 1)
+    Hbase.getRow_args(tableName=b"t", row=b"a", attributes={}).write(protocol)
+    protocol.write_message_end()
+    call = buffer.getvalue()
+    with ServerProcess(tmp_path / "data", OPTIONS) as server:
+        connection = server.connect()
+        connection.create_table("t", {"f": {"max_versions": 1}})
+        connection.table("t").put(b"a", ROW)
+        with ThreadPoolExecutor(READERS) as pool:
+            found = Counter(pool.map(lambda _: read_slowly(server, call, 1 << 20), range(READERS)))
+        print(dict(found))
+        assert set(found) <= {"done", "told"}
+        assert found["done"] >= CLIENTS
         assert server.stop() == 0
         assert "cut off" not in server.errors.read_text()

@@ -38,7 +38,7 @@ def test_beyond_the_budget_the_client_that_stands_still_is_cut_off_and_not_befor
     for name in "abc":
         trace.budget.arrive(trace.begin(name), 40)
     assert (trace.cut, trace.budget.used_bytes) == (["a"], 80)
-    assert 2.5 < trace.now < 3.5
+    assert 3.0 < trace.now < 4.5, "after three seconds, and then five looks"
 
 
 def test_requests_that_arrive_wait_for_those_before_them_and_are_refused_in_the_end() -> None:
@@ -96,6 +96,71 @@ def test_a_client_that_takes_its_answer_steadily_is_never_cut_off_and_a_slow_one
     assert cut_off(0) == ["reader"]
 
 
+def test_clients_are_not_slow_because_the_process_stood_still() -> None:
+    trace = Trace(100)
+    reader, late = trace.begin("reader"), trace.budget.begin(None)
+    trace.budget.send(reader, 90)
+    trace.budget.grow(trace.budget.begin(None), 5)  # goes on in any case
+
+    def stand_still_at_first() -> None:
+        if trace.slept == 1:
+            trace.now += 3600
+        elif trace.slept == 4:
+            trace.budget.moved(reader, 2 * SLOWEST_BYTES)
+            trace.budget.moved(reader, 2 * SLOWEST_BYTES)
+        elif trace.slept == 8:
+            trace.budget.end(reader)
+
+    trace.wake = stand_still_at_first
+    trace.budget.grow(late, 10)
+    assert trace.cut == []
+
+
+def test_a_client_that_waits_for_its_turn_is_not_slow() -> None:
+    trace = Trace(100)
+    reader, late = trace.begin("reader"), trace.budget.begin(None)
+    trace.budget.send(reader, 90)
+    trace.budget.grow(trace.budget.begin(None), 5)  # goes on in any case
+
+    def other_requests() -> None:
+        with pytest.raises(Overloaded):
+            trace.budget.grow(late, 10)
+
+    trace.budget.pause(reader, other_requests)
+    assert (trace.cut, trace.now > 9) == ([], True)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_answer_grows_beyond_the_bound_only_when_those_that_go_out_had_their_time(at_once: bool) -> None:
+    """Or each in turn is the oldest that grows, and then one more that goes out, until one of them is cut off."""
+    trace = Trace(100)
+    reader, oldest = trace.begin("reader"), trace.budget.begin(None)
+    trace.budget.send(reader, 60)
+    trace.budget.grow(oldest, 50)
+    assert (trace.slept, trace.budget.used_bytes) == (0, 110), "a little beyond it, so that one is done next"
+    trace.wake = lambda: trace.budget.moved(reader, SLOWEST_BYTES)
+    trace.budget.grow(oldest, 30, at_once)
+    assert (4.5 < trace.now < 6, trace.slept == 0) == (not at_once, at_once)
+    assert (trace.cut, trace.budget.used_bytes) == ([], 140)
+
+
+def test_each_answer_in_turn_waits_for_those_that_go_out() -> None:
+    trace = Trace(100)
+    reader, first, second = trace.begin("reader"), trace.budget.begin(None), trace.budget.begin(None)
+    trace.budget.send(reader, 80)
+    trace.budget.grow(first, 20)
+    trace.now = 1.0
+
+    def take_and_end_the_first() -> None:
+        trace.budget.moved(reader, SLOWEST_BYTES)
+        if trace.now > 5:
+            trace.budget.end(first)
+
+    trace.wake = take_and_end_the_first
+    trace.budget.grow(second, 50)
+    assert (9.5 < trace.now < 12, trace.cut) == (True, []), "until the first has ended, and then for its own time"
+
+
 def test_an_answer_is_not_cut_for_its_own_room_and_others_are_where_the_process_is_in_danger() -> None:
     trace = Trace(100)
     first, answer = trace.begin("a"), trace.begin("b")
@@ -107,6 +172,17 @@ def test_an_answer_is_not_cut_for_its_own_room_and_others_are_where_the_process_
     trace.budget.end(answer)
     trace.budget.end(answer)
     assert trace.budget.used_bytes == 0
+
+
+def test_answers_that_wait_for_room_bring_nobody_into_danger_and_are_refused_themselves() -> None:
+    trace = Trace(100)
+    reader, answer, oldest, waiting = trace.begin("reader"), trace.begin("b"), *(trace.budget.begin(None) for _ in "ab")
+    trace.budget.send(reader, 70)
+    trace.budget.grow(oldest, 20)
+    trace.wake = lambda: trace.budget.send(answer, 50)
+    with pytest.raises(Overloaded):
+        trace.budget.grow(waiting, 30)
+    assert (trace.cut, trace.slept) == ([], 1)
 
 
 def test_danger_begins_earlier_where_the_process_has_less_room() -> None:
