@@ -1,7 +1,7 @@
 """The proof by which a connection was let in, and whether it would still be let in by it.
 
 A connection may stay open for months. What it was let in by may be gone by then: the user is removed, the password is
-another one, the token is revoked or has expired.
+another one, the token is revoked, the token or the certificate has expired.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,12 @@ class Login:
     user: User
     password: PasswordHash | None = None
     token: TokenRecord | None = None
+    by_list = True
+    """Whether the list of users decides."""
+
+    @property
+    def may_expire(self) -> bool:
+        return self.token is not None
 
     def check(self, accounts: Accounts, now_millis: int) -> None:
         """NotAuthenticated unless it would let the user in. A user of the same name who was added anew is another
@@ -36,3 +42,19 @@ class Login:
             raise NotAuthenticated(
                 f"the token {self.token.token_id} has expired: `hbtable user token {name}` gives another"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateLogin:
+    """The user of a client's certificate, who needs not be in the list, and the end of it in wall-clock
+    milliseconds."""
+
+    user: User
+    ends_millis: float
+    by_list = False
+    may_expire = True
+
+    def check(self, accounts: Accounts, now_millis: int) -> None:
+        """NotAuthenticated once the certificate has expired."""
+        if now_millis >= self.ends_millis:
+            raise NotAuthenticated("the client's certificate has expired: connect with a newer one")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
-from hbtable.access.login import Login
+from hbtable.access.login import CertificateLogin, Login
 from hbtable.access.user import User, act_as
 from hbtable.errors import HbtableError, NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase import errors
@@ -179,7 +179,7 @@ class GatewayConnection:
                 self._direct.close()
             self._stream.close()
 
-    def _logged_in(self, login: Login, user: User) -> None:
+    def _logged_in(self, login: Login | CertificateLogin, user: User) -> None:
         self.login = OpenLogin(login, user, self.client, self._context)
 
     def _warn(self, message: str, *values: object) -> None:

@@ -1,15 +1,16 @@
-"""Connections that were let in once, by a password or a token, and stay open: whether they would still be let in.
+"""Connections that were let in once, by a password, a token or a certificate, and stay open: whether they would still
+be let in.
 
 Each call asks, and twice a second somebody looks at those that make none. A connection whose user was removed, whose
-password was changed or whose token has ended gets a sentence for an answer, and is closed some seconds later: a client
-that finds a closed socket knows no reason. Over HTTP each request says for itself whose it is.
+password was changed, or whose token or certificate has ended gets a sentence for an answer, and is closed some seconds
+later: a client that finds a closed socket knows no reason. Over HTTP each request says for itself whose it is.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, final
 
 from hbtable.access.accounts import Accounts
-from hbtable.access.login import Login
+from hbtable.access.login import CertificateLogin, Login
 from hbtable.access.user import User, acting_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated
@@ -24,6 +25,7 @@ _LOOK_SECONDS: Final = 0.5
 _STAYS_SECONDS: Final = 10.0
 """For the sentence."""
 _AT_ONCE: Final = 1000
+_NOBODY: Final = Accounts()
 
 
 @final
@@ -32,7 +34,7 @@ class OpenLogin:
 
     __slots__ = ("_client", "_context", "_login", "_passed", "_user", "_verifier", "_why", "ended_at")
 
-    def __init__(self, login: Login, user: User, client: str, context: ConnectionContext) -> None:
+    def __init__(self, login: Login | CertificateLogin, user: User, client: str, context: ConnectionContext) -> None:
         self._login = login
         self._user = user
         self._client = client
@@ -48,12 +50,12 @@ class OpenLogin:
     @switches
     def check(self) -> None:
         """NotAuthenticated; Unavailable while it cannot be known."""
-        if self.is_over(self._verifier.accounts()):
+        if self.is_over(self._verifier.accounts() if self._login.by_list else _NOBODY):
             raise NotAuthenticated(self._why)
 
     def is_over(self, accounts: Accounts) -> bool:
         """Whether this list, or an earlier one, would not let the user in. Leaves a line, once. Does not switch."""
-        if self.ended_at is None and (accounts is not self._passed or self._login.token is not None):
+        if self.ended_at is None and (accounts is not self._passed or self._login.may_expire):
             try:
                 self._login.check(accounts, self._context.wall_millis())
                 self._passed = accounts

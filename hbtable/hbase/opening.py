@@ -6,7 +6,7 @@ The first bytes tell (codec/sniffing.py). After TLS's handshake, after SASL's, a
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from hbtable.access.login import Login
+from hbtable.access.login import CertificateLogin, Login
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Overloaded
@@ -44,11 +44,11 @@ class Opened(NamedTuple):
 
 @switches
 def open_stream(
-    stream: Stream, client: str, context: ConnectionContext, logged_in: Callable[[Login, User], None]
+    stream: Stream, client: str, context: ConnectionContext, logged_in: Callable[[Login | CertificateLogin, User], None]
 ) -> Opened | None:
     """None: the client left, or was sent away. OSError as the stream raises it, Malformed. `logged_in`: hears of a
-    login by the list of users, which is for as long as the connection is open, and for whom it works, before it says
-    anything."""
+    login by the list of users or by a certificate, which is for as long as the connection is open, and for whom it
+    works, before it says anything."""
     first, spoken = _sniff(stream, context)
     tls = context.security.tls
     encrypted = tls is not None and spoken is not None and spoken.protocol is Protocol.TLS
@@ -60,6 +60,8 @@ def open_stream(
         stream = inside
         if verifier is not None:
             user, unusable = _of_certificate(inside, verifier, client, context)
+            if user is not None:
+                logged_in(CertificateLogin(user, inside.certificate_ends_millis()), user)
         first, spoken = _sniff(stream, context)
     if verifier is not None and spoken is not None and spoken.protocol is Protocol.SASL:
         negotiated = negotiate(stream, first, client, context, verifier, encrypted)
@@ -131,6 +133,8 @@ def _encrypted(
     try:
         context.request_gate(client.rpartition(":")[0])(clock())
         inside.handshake(lambda: clock() < until)
+        if inside.certificate_ends_millis() <= context.wall_millis():
+            raise HandshakeFailed("the client's certificate has expired")
     except (HandshakeFailed, Overloaded) as error:
         context.log_limiter.warning("closed the connection of %s: its TLS handshake failed: %s", client, error)
         discard(stream, context)

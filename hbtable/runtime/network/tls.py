@@ -6,6 +6,7 @@ kind of stream will do, and nothing here needs gevent.
 reload() reads certificate, key and the CA of clients again; connections keep what they began with.
 """
 
+import math
 import os
 import ssl
 import stat
@@ -133,6 +134,15 @@ class TlsStream:
         # A tuple of relative distinguished names, each a tuple of pairs; the type says less than the documentation.
         subject = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get("subject", ()))
         return [value for part in subject for key, value in part if key == "commonName"]
+
+    def certificate_ends_millis(self) -> float:
+        """The end of the client's certificate, in wall-clock milliseconds; infinite where it has shown none.
+
+        OpenSSL looks at that in a full handshake alone. One that resumes an earlier session takes the certificate from
+        there, and each such session gives tickets for the next.
+        """
+        certificate = self._tls.getpeercert()
+        return ssl.cert_time_to_seconds(str(certificate["notAfter"])) * 1000 if certificate else math.inf
 
     @switches
     def recv(self, most: int, /) -> bytes:

@@ -1,7 +1,9 @@
 """TLS between two buffers: what a client of the standard library and a served stream say to each other."""
 
+import math
 import ssl
 from collections import deque
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,24 @@ class Wire:
     """The client's end of a TLS connection, and the carrier that the server's end reads and writes. Bytes go to the
     server in pieces of `piece` bytes."""
 
-    def __init__(self, piece: int = 1 << 20, certificate: str = "", version: ssl.TLSVersion | None = None) -> None:
+    def __init__(
+        self,
+        piece: int = 1 << 20,
+        certificate: str = "",
+        version: ssl.TLSVersion | None = None,
+        after: "Wire | None" = None,
+    ) -> None:
+        """`after`: a connection that was before, whose session goes on."""
         context = ssl.create_default_context(cafile=CA)
         if version is not None:
             context.minimum_version = context.maximum_version = version
         if certificate:
             context.load_cert_chain(FOLDER / f"{certificate}.pem", FOLDER / f"{certificate}.key")
+        if after is not None:
+            context = after.client.context
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.client = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+        session = after and after.client.session
+        self.client = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost", session=session)
         self.piece = piece
         self.left: deque[bytes] = deque()
         self.greets = True
@@ -245,6 +257,29 @@ def test_clients_show_certificates(tmp_path: Path, shown: str, reason: str) -> N
         return
     with pytest.raises(HandshakeFailed, match=reason):
         greeted(tls, wire)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_resumed_session_says_when_its_certificate_ends(tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """OpenSSL does not look at it again. After the files were read again no session goes on."""
+    certificate, key = put_certificate("server", tmp_path)
+    tls = ServerTls(TlsOptions(certificate, key, put_ca(tmp_path), required=True))
+    first = Wire(certificate="client", version=version)
+    stream = greeted(tls, first)
+    stream.sendall(b"with tickets")
+    first.heard()
+    ends = datetime(2126, 10, 30, 0, 49, 33, tzinfo=UTC).timestamp() * 1000
+    assert stream.certificate_ends_millis() == ends
+    second = Wire(after=first)
+    resumed = greeted(tls, second)
+    assert second.client.session_reused
+    assert resumed.certificate_ends_millis() == ends
+    assert resumed.common_names() == ["ann"]
+    tls.reload()
+    third = Wire(after=first)
+    greeted(tls, third)
+    assert not third.client.session_reused
+    assert greeted(ServerTls(TlsOptions(certificate, key)), Wire()).certificate_ends_millis() == math.inf
 
 
 def test_files_are_read_again_and_kept_when_they_are_of_no_use(tmp_path: Path) -> None:
