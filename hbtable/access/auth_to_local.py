@@ -38,6 +38,8 @@ class Rule(NamedTuple):
     """In Python's terms."""
     repeat: bool = False
     small: bool = False
+    said: str = "DEFAULT"
+    """As the configuration has it."""
 
     def name(self, parts: Sequence[str], realm: str) -> str | None:
         """None: the rule does not fit. `parts`: the principal's realm, then its components; `realm`: auth.realm."""
@@ -102,7 +104,7 @@ def auth_to_local(text: str, realm: str) -> AuthToLocal:
 def _rule(found: re.Match[str]) -> Rule:
     default, components, text, fits, wrong, right, repeat, small = found.groups()
     if default:
-        return Rule(small=bool(small))
+        return Rule(small=bool(small), said=found[0].strip())
     count = int(components or 0)
     if not 1 <= count <= _MOST_COMPONENTS or any(int(one) > count for one in _PART.findall(text)):
         raise InvalidConfiguration(
@@ -114,9 +116,8 @@ def _rule(found: re.Match[str]) -> Rule:
         replacement = "" if right is None else _replacement(right)
         if pattern is not None and any(int(one) > pattern.groups for one in re.findall(r"\\g<(\d)>", replacement)):
             raise re.error("there is no group of this number")
-        return Rule(
-            count, text, None if fits is None else re.compile(fits), pattern, replacement, bool(repeat), bool(small)
-        )
+        must = None if fits is None else re.compile(fits)
+        return Rule(count, text, must, pattern, replacement, bool(repeat), bool(small), found[0].strip())
     except re.error as error:
         raise InvalidConfiguration(
             f"auth.auth_to_local: {found[0].strip()!r} has a regular expression that is none: {error}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from hbtable.access.options import AuthOptions
+from hbtable.access.rule_warnings import rule_warnings
 from hbtable.access.store import AccountFile, AccountStore
 from hbtable.errors import HbtableError, InvalidConfiguration
 from hbtable.runtime.network.tls import TlsOptions
@@ -99,14 +100,18 @@ def warnings(tls: TlsOptions, auth: AuthOptions, has_users: bool) -> Iterator[st
             )
         if not has_users:
             yield "auth.enabled is set, and the list of users is empty: nobody can log in before `hbtable user add`"
-    if not _has_superuser(auth):
+    if not _superusers(auth):
         named = f"auth.superusers = {auth.superusers!r} has only groups that nobody is in"
         yield (
             f"auth.enabled is set, and {named if auth.superusers.strip() else 'auth.superusers names nobody'}: nobody "
             "can do anything but those to whom something was granted before"
         )
+    if auth.keytab:
+        yield from rule_warnings(auth.principals(), _superusers(auth))
 
 
-def _has_superuser(auth: AuthOptions) -> bool:
+def _superusers(auth: AuthOptions) -> set[str]:
+    """Names of users."""
     members = auth.members()
-    return any(not name.startswith("@") or members.get(name[1:]) for name in auth.superuser_names())
+    named = [members.get(name[1:], frozenset()) if name.startswith("@") else {name} for name in auth.superuser_names()]
+    return set().union(*named)

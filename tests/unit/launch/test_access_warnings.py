@@ -55,6 +55,42 @@ def test_what_cannot_be_meant_is_a_warning(
         assert part in message
 
 
+ANY_REALM = "asks for no realm, so principals of every realm"
+OTHERS = r"RULE:[1:$1@$0](.*@OTHER\.EXAMPLE)s/@.*// DEFAULT"
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("", []),
+        ("DEFAULT", []),
+        (r"RULE:[1:$1@$0](.*@TEST\.EXAMPLE)s/@.*// RULE:[2:$1@$0](.*@TEST\.EXAMPLE)s/@.*//", []),
+        (r"RULE:[1:$1@$0](zoe@OTHER\.EXAMPLE)s/.*/zoe/ DEFAULT", []),
+        (r"RULE:[1:$1@$0](.*@OTHER\.EXAMPLE)s/(.*)@.*/other-$1/ DEFAULT", []),
+        (OTHERS, ["auth.auth_to_local: ann@OTHER.EXAMPLE is the superuser ann here", "ben@OTHER.EXAMPLE is the super"]),
+        ("RULE:[2:$1@$0](.*@OTHER.EXAMPLE)s/@.*//", ["ann/host@OTHER.EXAMPLE is", "ben/host@OTHER.EXAMPLE is"]),
+        (
+            r"RULE:[1:$1@$0](ann@O\.E)s/.*/nobody/ RULE:[1:$1@$0](.*@O\.E)s/@.*//",
+            ["ben@O.E is the superuser ben"],
+        ),
+        ("RULE:[1:$1](zoe)", [f"RULE:[1:$1](zoe) {ANY_REALM}"]),
+        (
+            "RULE:[1:$1]",
+            [ANY_REALM, "ann of any other realm that the KDC trusts is the superuser ann", "ben of any other realm"],
+        ),
+        ("RULE:[1:$1@$0]s/@.*//", [ANY_REALM, "ann of any other realm", "ben of any other realm"]),
+        (r"RULE:[1:$1@$0](.*@O\.E)s/.*/guest/", ["makes one user, guest, of every principal that fits"]),
+        (r"RULE:[1:$1@$0](.*@O\.E)s/.*/ann/", ["makes one user, ann, of every", "ann@O.E is the superuser ann"]),
+    ],
+)
+def test_a_rule_that_lets_in_more_than_was_meant_is_a_warning(rules: str, said: list[str]) -> None:
+    options = AuthOptions(True, "ann, @admins", "admins = ben", keytab="k", realm="TEST.EXAMPLE", auth_to_local=rules)
+    found = list(warnings(TLS, options, True))
+    assert len(found) == len(said), found
+    for message, part in zip(found, said, strict=True):
+        assert part in message
+
+
 class Kept:
     def __init__(self, accounts: Accounts | None) -> None:
         self.accounts = accounts
