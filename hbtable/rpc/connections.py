@@ -19,7 +19,16 @@ from typing import Final, final
 from hbtable.errors import Corruption, HbtableError, Unavailable, UnsupportedFormat
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.declaration import CallTimeout
-from hbtable.rpc.handshake import BEFORE, OURS, PeerVersion, agreed, answered, hello_request, read_hello_reply
+from hbtable.rpc.handshake import (
+    BEFORE,
+    OURS,
+    STRANGERS_BYTES,
+    PeerVersion,
+    agreed,
+    answered,
+    hello_request,
+    read_hello_reply,
+)
 from hbtable.rpc.proof import CHALLENGE_BYTES, PROVE, ClusterKey
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.joining import Joiner
@@ -125,11 +134,14 @@ class RpcConnection:
         """*Switches.* The first calls: what both sides speak is settled on return, and that both have the key. Unsent;
         UnsupportedFormat when the peer speaks another version, whichever side said so."""
         ours = OURS if key is None else key.challenged(OURS)
+        frames, most = self._frames, self._frames.limit_bytes
+        frames.limit_bytes = min(STRANGERS_BYTES, most)  # whoever has the address of a role that is gone may answer
         try:
             self.theirs = answered(read_hello_reply(self.exchange(hello_request(ours), deadline, lives)))
-            self._frames.checked = agreed(self.theirs).checks_frames
+            frames.checked = agreed(self.theirs).checks_frames
             if key is not None:
                 self._prove(key, ours, deadline, lives)
+            frames.limit_bytes = most
         except Unavailable as error:
             raise Unproved(f"it refused this process: {error}") from error
         except Lost as error:

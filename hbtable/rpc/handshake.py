@@ -47,7 +47,7 @@ class PeerVersion(NamedTuple):
     challenge: bytes = b""
 
     def __str__(self) -> str:
-        return f"protocol {self.major}.{self.minor} (hbtable {self.build or 'of an unknown version'})"
+        return f"protocol {self.major}.{self.minor} (hbtable {self.build[:_SHOWN] or 'of an unknown version'})"
 
     @property
     def checks_frames(self) -> bool:
@@ -59,6 +59,10 @@ class PeerVersion(NamedTuple):
 
 
 _FIRST_CHECKED: Final = 2
+_SHOWN: Final = 40
+"""Letters of a build: it is whatever somebody said who has not proved himself."""
+STRANGERS_BYTES: Final = 1 << 16
+"""The largest message between two sides that have not greeted each other: more than a proof needs."""
 OURS: Final = PeerVersion(1, 2, __version__)
 BEFORE: Final = PeerVersion(1, 0, "")
 """Of a peer that does not know the call."""

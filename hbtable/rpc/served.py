@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final, final
 
 from hbtable.rpc.admission import Admission
+from hbtable.rpc.handshake import STRANGERS_BYTES
 from hbtable.rpc.hbase_clients import COMPACT_CALL
 from hbtable.rpc.proof import ClusterKey
 from hbtable.runtime.memory_budget import SENT_AT_ONCE, SMALL_BYTES, MemoryBudget, MemoryReservation
@@ -20,8 +21,6 @@ from hbtable.thrift.gathered import Join
 
 _UNFRAMED: Final = (b"\x80\x01\x00", COMPACT_CALL)
 """As the length of a frame each would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
-_STRANGERS_BYTES: Final = 1 << 16
-"""The largest message of a peer that has not proved itself: more than a proof needs."""
 
 
 class Foreign(Exception):
@@ -77,7 +76,7 @@ class Served:
         """*Switches.* The next call, which the server works on from now until it is sent; None at the end."""
         self.release()
         admitted = self.admission.admitted
-        self.frames.limit_bytes = self._frame_bytes if admitted else min(_STRANGERS_BYTES, self._frame_bytes)
+        self.frames.limit_bytes = self._frame_bytes if admitted else min(STRANGERS_BYTES, self._frame_bytes)
         message = self.frames.next()
         self.working = True
         if self._request is not None and message is not None:

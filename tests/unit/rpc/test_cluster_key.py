@@ -344,6 +344,32 @@ def test_a_stranger_sends_no_large_message(ports: Ports) -> None:
         assert stranger.is_closed()
 
 
+@pytest.mark.parametrize("has", [None, key(KEY)], ids=["no key", "a key"])
+@pytest.mark.parametrize("when", ["hello", "proof"])
+def test_a_stranger_in_a_roles_place_sends_no_large_message(ports: Ports, when: str, has: ClusterKey | None) -> None:
+    """Whoever has got the address of a role that is gone: its callers believe no length of his, and do not wait."""
+
+    def impostor(socket: Any, address: object) -> None:
+        frames = Frames(socket.recv, socket.recv, 1 << 20, lambda: None)
+        frames.next()
+        if when == "proof" and has is not None:
+            socket.sendall(hello_reply(0, CHALLENGED, None, OURS))
+            frames.checked = True
+            frames.next()
+        with suppress(OSError):
+            socket.sendall((1 << 20).to_bytes(4, "big") + b"x" * 1000)
+            socket.recv(1)  # its caller leaves
+
+    listener = serve(HOST, 0, impostor)
+    with pytest.raises(StaleLocation, match="announces 1048576 bytes"):
+        mutate(ports.call(f"{HOST}:{listener.port}", has))
+    listener.close()
+
+
+def test_little_is_repeated_of_what_a_stranger_calls_his_version() -> None:
+    assert len(str(PeerVersion(9, 9, "x" * 60_000))) < 100
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_a_stranger_says_nothing_is_begun(ports: Ports, seed: int) -> None:
     """Messages of a handshake and calls in any order, with proofs of every kind but the right one, whole or damaged."""
