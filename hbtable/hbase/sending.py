@@ -5,11 +5,11 @@ from typing import Final
 
 from hbtable.hbase.codec.large_answers import LargeAnswer, parts_of
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.runtime.slices import SLICE_SECONDS
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 
 _U32: Final = struct.Struct(">I").pack
-_SENDING_SECONDS: Final = 0.004
 
 
 @switches
@@ -28,6 +28,6 @@ def send_large(answer: bytes | LargeAnswer, framed: bool, stream: Stream, contex
             if now >= until:
                 if until:
                     budget.pause(reservation, context.pause)
-                until = clock() + _SENDING_SECONDS
+                until = clock() + SLICE_SECONDS
     finally:
         budget.end(reservation)

@@ -1,7 +1,7 @@
 """Chooses who computes next: shares the hub's time fairly among clients, and not among connections or tasks.
 
 Without this, each connection with a request and each task in the middle of long work ran once in every round of the
-event loop: one client with 200 connections, or with 40 scans of 4 ms slices, made every other one wait for all of them.
+event loop: one client with 200 connections, or with 40 scans in slices, made every other one wait for all of them.
 
 Each client (by address) has a share, and the server's own work (flushes, compactions) has one. Whoever wants to compute
 waits in its share's queue when the round is no longer young, and shares take turns by deficit round robin
@@ -31,7 +31,7 @@ _PASS_SECONDS: Final = 0.001
 looks, and a longer wait for who comes meanwhile."""
 _ALONE_SECONDS: Final = 0.004
 """So long requests of a client go straight on while nobody else waits: they may overtake each other, and a queue costs
-each 4 us. It is the slice of long work, for which a newcomer may have to wait anyway."""
+each 4 us. A newcomer waits for them."""
 _QUANTUM_SECONDS: Final = 0.001
 _LARGEST_DEBT_SECONDS: Final = 0.05
 
@@ -221,7 +221,9 @@ class FairScheduler:
             return self._loop
         self._hub = gevent.get_hub()
         self._loop = loop = self._hub.loop
-        self._again = loop.async_()
+        # Behind the sockets: without a priority of its own the loop calls it first, and what came in the slice before
+        # would wait for the next slice, too.
+        self._again = loop.async_(priority=-1)
         return loop
 
 

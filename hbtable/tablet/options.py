@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.runtime.slices import SLICE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class TabletOptions:
     hbase.hregion.majorcompaction (milliseconds) counts first. 0: never by itself. Longer: less rewriting."""
     write_wait_seconds: float = 10.0
     """The time for which a writer waits for memory, for fewer files or for a split before it is told Unavailable."""
-    slice_seconds: float = 0.004
-    """Long work lets other tasks run after this time. Longer: slightly faster compactions, slower everything else."""
+    slice_seconds: float = SLICE_SECONDS
+    """Long work lets other tasks run after this time. Longer: slightly faster scans and compactions, and
+    others wait for longer."""
     output_bytes: int = 1 << 20
     """SSTables are written in pieces of about this size. Larger: fewer calls, more memory."""
     worker_bytes: int = 4 << 20

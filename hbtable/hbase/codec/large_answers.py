@@ -13,7 +13,7 @@ from typing import Final, final
 from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.model.cell import Cell, Row
 from hbtable.runtime.memory_budget import SENT_AT_ONCE
-from hbtable.runtime.slices import FREED_AT_ONCE
+from hbtable.runtime.slices import FREED_AT_ONCE, SLICE_SECONDS
 from hbtable.switches import switches
 
 LARGE_VALUE_BYTES: Final = 8 << 10
@@ -26,7 +26,6 @@ MANY_PIECES: Final = 32 << 10
 
 _PIECE_BYTES: Final = 64 << 10
 _CELLS_AT_ONCE: Final = 512
-_SLICE_SECONDS: Final = 0.004
 
 _U32: Final = struct.Struct(">I").pack
 _STRING_FIELD: Final = struct.Struct(">BHI").pack
@@ -80,13 +79,13 @@ def paced(clock: Callable[[], float], pause: Callable[[], None]) -> Callable[[It
 
     def collect(pieces: Iterable[bytes]) -> LargeAnswer:
         answer = LargeAnswer()
-        until = clock() + _SLICE_SECONDS
+        until = clock() + SLICE_SECONDS
         for piece in pieces:
             if piece:
                 answer.add(piece)
             if clock() >= until:
                 pause()
-                until = clock() + _SLICE_SECONDS
+                until = clock() + SLICE_SECONDS
         return answer
 
     return collect

@@ -32,13 +32,12 @@ from hbtable.model.schema_limits import check_namespace_counts
 from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.slices import in_slices
+from hbtable.runtime.slices import SLICE_SECONDS, in_slices
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.look_ahead import ask_worker
 
 _THRIFT_TWO: Final = 2
-_SLICE_SECONDS: Final = 0.004
 _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
 _INVALID_FAMILY: Final = HBASE + "InvalidFamilyOperationException"
 
@@ -157,7 +156,7 @@ class Thrift2TableCalls:
     def _matching(self, regex: str | None) -> list[TableSchema]:
         if regex is None:
             return self._schemas()
-        pacer = Pacer(self._runtime, _SLICE_SECONDS)
+        pacer = Pacer(self._runtime, SLICE_SECONDS)
         searches = Searches(ask_worker(self._runtime), pacer.pause)
         try:
             matches = searches.regex(b"\\A(?:" + regex.encode() + b")\\z", _no_parts)

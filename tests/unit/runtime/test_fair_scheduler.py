@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import gevent
+import gevent.socket
 import pytest
 
 from hbtable.errors import Overloaded
-from hbtable.runtime.fair_scheduler import FairScheduler, Share
+from hbtable.runtime.fair_scheduler import FairScheduler, RequestGate, Share
 
 
 class Hub:
@@ -119,6 +120,33 @@ def test_scans_of_one_client_do_not_starve_the_gets_of_another(hub: Hub) -> None
     assert len(done) == 420
     last = len(done) - 1 - done[::-1].index("gets")
     assert last <= 30
+
+
+def test_what_comes_during_a_slice_is_worked_on_before_the_next_one(hub: Hub) -> None:
+    """Whoever comes waits for the slice that is under way, and for no other."""
+    near, far = gevent.socket.socketpair()
+    readable = gevent.get_hub().loop.io(near.fileno(), 1)
+
+    def neighbour() -> None:
+        share = hub.fair_scheduler.share("neighbour")
+        hub.fair_scheduler.adopt(share)
+        gate = RequestGate(hub.fair_scheduler, share, 1000)
+        for _ in range(10):
+            gate.wait(readable, lambda: False)
+            near.recv(1)
+            gate(hub.now)
+            hub.done.append("neighbour")
+
+    def scan() -> None:
+        hub.fair_scheduler.adopt(hub.fair_scheduler.share("scans"))
+        for _ in range(10):
+            hub.compute("slice", 0.004)
+            far.send(b"x")
+            hub.fair_scheduler.pause()
+
+    hub.tasks.extend(gevent.spawn(task) for task in (neighbour, scan))
+    with near, far:
+        assert hub.run() == ["slice", "neighbour"] * 10
 
 
 def test_the_servers_own_work_has_a_third_however_many_clients_there_are(hub: Hub) -> None:
