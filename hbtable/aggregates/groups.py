@@ -14,8 +14,10 @@ from hbtable.model.values import shown
 from hbtable.switches import switches_if_given
 
 _GROUP_BYTES: Final = 200
-_ROWS_BETWEEN_PAUSES: Final = 64
-_CELLS_BETWEEN_PAUSES: Final = 4096
+_VALUES_BETWEEN_PAUSES: Final = 512
+"""To read one as a number and to add it to a sum takes 1 to 2 us."""
+_ROW_IS_VALUES: Final = 2
+"""A row takes as long as so many values, to find its group."""
 _STATE_IS_VALUES: Final = 16
 """A state takes as long as so many values, to be made, told or merged."""
 
@@ -30,13 +32,13 @@ def _goes_on() -> None:
 
 
 def _turns(pause: Pause) -> Callable[[int], None]:
-    """To be told of so many values more: it calls `pause` after each few thousand."""
+    """To be told of so many values more: it calls `pause` after each few hundred."""
     done = 0
 
     def turn(values: int) -> None:
         nonlocal done
         done += values
-        if done >= _CELLS_BETWEEN_PAUSES:
+        if done >= _VALUES_BETWEEN_PAUSES:
             done = 0
             pause()
 
@@ -45,8 +47,8 @@ def _turns(pause: Pause) -> Callable[[int], None]:
 
 def _slices(values: Sequence[Any], turn: Callable[[int], None]) -> Iterator[Sequence[Any]]:
     """All of them, some at a time."""
-    for first in range(0, len(values), _CELLS_BETWEEN_PAUSES):
-        some = values[first : first + _CELLS_BETWEEN_PAUSES]
+    for first in range(0, len(values), _VALUES_BETWEEN_PAUSES):
+        some = values[first : first + _VALUES_BETWEEN_PAUSES]
         yield some
         turn(len(some))
 
@@ -93,39 +95,37 @@ class Groups:
     def add_rows(self, rows: Sequence[Row], pause: Pause = _goes_on) -> None:
         """Whole rows of a page. WrongValue names row, column and value of what is no number as asked."""
         add = self._add_by_column if self._aggregation.by_column else self._add_row
-        for number, row in enumerate(rows, 1):
-            add(row, pause)
-            if not number % _ROWS_BETWEEN_PAUSES:
-                pause()
+        turn = _turns(pause)
+        for row in rows:
+            add(row, turn)
+            turn(_ROW_IS_VALUES)
         self._close(lambda: ((row, column, value) for row, cells in rows for column, _, value in cells), pause)
 
     @switches_if_given
-    def _add_row(self, given: Row, pause: Pause) -> None:
+    def _add_row(self, given: Row, turn: Callable[[int], None]) -> None:
         row, cells = given
         part = self._part(self._group_of(row))
         part.rows += 1
         part.last = max(part.last, row)
         part.cells += len(cells)
         if self._sources:
-            for number, (column, _, value) in enumerate(cells, 1):
-                for source in self._sources_of(column):
-                    part.values[source].append(value)
-                if not number % _CELLS_BETWEEN_PAUSES:
-                    pause()
+            for some in _slices(cells, turn):
+                for column, _, value in some:
+                    for source in self._sources_of(column):
+                        part.values[source].append(value)
 
     @switches_if_given
-    def _add_by_column(self, given: Row, pause: Pause) -> None:
+    def _add_by_column(self, given: Row, turn: Callable[[int], None]) -> None:
         last = None
-        for number, (column, _, value) in enumerate(given[1], 1):
-            part = self._part(column)
-            part.last = max(part.last, given[0])
-            part.rows += column != last
-            part.cells += 1
-            last = column
-            for source in self._sources_of(column):
-                part.values[source].append(value)
-            if not number % _CELLS_BETWEEN_PAUSES:
-                pause()
+        for some in _slices(given[1], turn):
+            for column, _, value in some:
+                part = self._part(column)
+                part.last = max(part.last, given[0])
+                part.rows += column != last
+                part.cells += 1
+                last = column
+                for source in self._sources_of(column):
+                    part.values[source].append(value)
 
     @switches_if_given
     def add_columns(
@@ -134,13 +134,13 @@ class Groups:
         """As add_rows(), of a page by these columns."""
         names = [family + b":" + qualifier for family, qualifier in columns]
         by_row = self._aggregation.row_bytes or self._aggregation.row_delimiter
+        turn = _turns(pause)
         for piece in pieces:
-            for first in range(0, len(piece.rows), _CELLS_BETWEEN_PAUSES) if by_row else ():
-                self._add_piece_by_row(piece, names, range(first, min(first + _CELLS_BETWEEN_PAUSES, len(piece.rows))))
-                pause()
-            if not by_row:
-                self._add_piece(piece, names)
-            pause()
+            if by_row:
+                for places in _slices(range(len(piece.rows)), turn):
+                    self._add_piece_by_row(piece, names, places, turn)
+            else:
+                self._add_piece(piece, names, turn)
         self._close(
             lambda: (
                 (row, name, value)
@@ -152,7 +152,8 @@ class Groups:
             pause,
         )
 
-    def _add_piece(self, piece: RowsByColumn, names: Sequence[bytes]) -> None:
+    @switches_if_given
+    def _add_piece(self, piece: RowsByColumn, names: Sequence[bytes], turn: Callable[[int], None]) -> None:
         by_column = self._aggregation.by_column
         if not by_column and piece.rows:
             whole = self._part(b"")
@@ -160,6 +161,7 @@ class Groups:
             whole.last = max(whole.last, piece.rows[-1])
         for name, column in zip(names, piece.columns, strict=True):
             values = [value for value in column if value is not None]
+            turn(len(column))
             if not values:
                 continue
             part = self._part(name if by_column else b"")
@@ -171,7 +173,10 @@ class Groups:
             for source in self._sources_of(name):
                 part.values[source] += values
 
-    def _add_piece_by_row(self, piece: RowsByColumn, names: Sequence[bytes], places: range) -> None:
+    @switches_if_given
+    def _add_piece_by_row(
+        self, piece: RowsByColumn, names: Sequence[bytes], places: Sequence[int], turn: Callable[[int], None]
+    ) -> None:
         parts = [self._part(self._group_of(piece.rows[at])) for at in places]
         for part, at in zip(parts, places, strict=True):
             part.rows += 1
@@ -184,6 +189,7 @@ class Groups:
                     part.cells += 1
                     for source in sources:
                         part.values[source].append(value)
+            turn(len(places))
 
     def _group_of(self, row: bytes) -> bytes:
         given = self._aggregation

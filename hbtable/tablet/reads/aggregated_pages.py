@@ -10,6 +10,7 @@ from hbtable.aggregates.groups import Groups
 from hbtable.model.aggregation import AggregatedPage, Aggregation
 from hbtable.model.read import COLUMNS_BY_COLUMN, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.runtime.request_budget import hold
+from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.reads import reading
 from hbtable.tablet.reads.cost_limit import paced_request
@@ -36,7 +37,7 @@ def scan(state: TabletState, request: ScanRequest, aggregation: Aggregation) -> 
         groups.add_columns(page.columns.pieces, columns, pacer.pause)
     else:
         size = 0
-        for row, cells in page.rows:
+        for row, cells in with_pauses(page.rows, pacer.pause):
             size += bytes_of(row, cells)
         groups.add_rows(page.rows, pacer.pause)
     hold(groups.size_bytes)
