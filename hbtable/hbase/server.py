@@ -386,11 +386,12 @@ def _families(tables: TableBackend) -> Callable[[bytes], list[bytes]]:
 
 
 def _spoken(runtime: Runtime, interface: ThriftInterface) -> dict[sniffing.Protocol, Wire]:
-    """The protocols of the port. Large answers are encoded in turns with other work, or in a thread."""
+    """The protocols of the port. Large answers are encoded in turns with other work, or, of the compact one, in
+    a thread."""
     collect = paced(runtime.clock_seconds, partial(runtime.sleep, 0.0))
     offload = partial(runtime.offload, "encode")
     return wires(
-        BinaryDialect(interface, True, collect, offload),
-        BinaryDialect(interface, False, collect, offload),
+        BinaryDialect(interface, True, collect),
+        BinaryDialect(interface, False, collect),
         CompactDialect(interface, offload),
     )

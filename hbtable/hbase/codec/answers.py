@@ -6,6 +6,8 @@ declared exceptions) goes through Thrift objects and thriftpy2's codec.
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, Final, Protocol, final
 
 from thriftpy2.protocol.compact import TCompactProtocol
@@ -24,11 +26,20 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
 from hbtable.switches import switches
 from hbtable.thrift.failures import encode_failure
-from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT
+from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT, STRUCT
 
 _SEQUENCE: Final = struct.Struct(">i").pack
+_STRUCT_FIELD: Final = struct.Struct(">BH").pack
+_U32: Final = struct.Struct(">I").pack
+_STOP: Final = b"\0"
+_LIST_COUNT: Final = 4
+"""Bytes of the field of a list before the number of its elements."""
+_LIST_ELEMENTS: Final = 8
 _MANY_CELLS: Final = 512
-"""More of them are made into objects, and these into bytes, off the hub."""
+"""More of them are made into objects, and these into bytes, some at a time."""
+_AT_ONCE: Final = 128
+_LARGE_BYTES: Final = 8 << 10
+"""A longer value counts as one cell for each so many of its bytes."""
 _KEPT_ERRORS: Final = 64
 Offload = Callable[[Callable[[], bytes]], bytes]
 Collect = Callable[[Iterable[bytes]], bytes | LargeAnswer]
@@ -100,11 +111,19 @@ class Objects:
 
     def result(self, method: ThriftMethod, value: Any) -> Any:
         answer: Any = method.result_class()
-        if not method.returns:
-            return answer
-        make = None if method.module is not self._thrift else getattr(self, "_" + answer_kind(method.name), None)
-        answer.success = make(value) if make is not None else _objects(value, method.module)
+        if method.returns:
+            answer.success = self._maker(method)(value)
         return answer
+
+    def binary_pieces(self, method: ThriftMethod, value: Any) -> Iterator[bytes]:
+        """The bytes of a large result(), some at a time. An empty piece is an occasion to let others run."""
+        yield from _field_pieces(method.result_class(), 0, value, self._maker(method), method.module)
+        yield _STOP
+
+    def _maker(self, method: ThriftMethod) -> Callable[[Any], Any]:
+        """Makes what a method answers with of the value, or, of a list, of some of its elements."""
+        make = None if method.module is not self._thrift else getattr(self, "_" + answer_kind(method.name), None)
+        return make or partial(_objects, module=method.module)
 
     def exception(self, method: ThriftMethod, error: Declared) -> Any:
         answer = method.result_class()
@@ -175,14 +194,11 @@ class Objects:
 class BinaryDialect:
     """The binary protocol, with versions (strict) or, for very old clients, without."""
 
-    def __init__(
-        self, interface: ThriftInterface, strict: bool, collect: Collect = b"".join, offload: Offload = _at_once
-    ) -> None:
-        """`collect` puts the pieces of a large answer together; `offload` runs a function in a thread."""
+    def __init__(self, interface: ThriftInterface, strict: bool, collect: Collect = b"".join) -> None:
+        """`collect` puts the pieces of a large answer together."""
         self._objects = Objects(interface)
         self._strict = strict
         self._collect = collect
-        self._offload = offload
         self._errors: dict[tuple[object, ...], bytes] = {}
         """Errors as they go out, of the last few: when too much is asked for, the same one goes to thousands."""
         for method in interface.methods.values():
@@ -214,12 +230,11 @@ class BinaryDialect:
         head = STRICT + kind + length + name if self._strict else length + name + kind
         return head + _SEQUENCE(sequence) + encode_failure(message, code)
 
-    def _object_encoder(self, method: ThriftMethod) -> Callable[[bytes, Any], bytes]:
-        def encode(head: bytes, value: Any) -> bytes:
-            def whole() -> bytes:
+    def _object_encoder(self, method: ThriftMethod) -> Callable[[bytes, Any], bytes | Iterator[bytes]]:
+        def encode(head: bytes, value: Any) -> bytes | Iterator[bytes]:
+            if not _is_large(value):
                 return head + _binary(self._objects.result(method, value))
-
-            return self._offload(whole) if _is_large(value) else whole()
+            return chain((head,), self._objects.binary_pieces(method, value))
 
         return encode
 
@@ -260,6 +275,42 @@ def _objects(value: Any, module: Any) -> Any:
     return made
 
 
+def _field_pieces(owner: Any, number: int, value: Any, make: Callable[[Any], Any], module: Any) -> Iterator[bytes]:
+    """One field of a struct that has no other. A list's elements are those bytes of lists of some of them: thriftpy2
+    writes them in C, and lets nobody run before all are written."""
+    name = owner.thrift_spec[number][1]
+    if not isinstance(value, list | tuple) or _left(value, _AT_ONCE) >= 0:
+        setattr(owner, name, make(value))
+        yield _binary(owner)[: -len(_STOP)]
+    elif not isinstance(value, list):
+        yield _STRUCT_FIELD(STRUCT, number)
+        yield from _struct_pieces(value, module)
+    else:
+        setattr(owner, name, [])
+        yield _binary(owner)[:_LIST_COUNT] + _U32(len(value))
+        first = 0
+        while first < len(value):
+            stop, left = first, _AT_ONCE
+            while stop < len(value) and (left := _left(value[stop], left - 1)) >= 0:
+                stop += 1
+            if stop == first and isinstance(value[first], tuple):
+                yield from _struct_pieces(value[first], module)
+            else:
+                setattr(owner, name, make(value[first : max(stop, first + 1)]))
+                yield _binary(owner)[_LIST_ELEMENTS : -len(_STOP)]
+            first = max(stop, first + 1)
+
+
+def _struct_pieces(value: Any, module: Any) -> Iterator[bytes]:
+    """A whole struct, of its tuple."""
+    kind = getattr(module, type(value).__name__)
+    nothing = {name: None for _, name, *_ in kind.thrift_spec.values()}  # not even what stands for a field left out
+    for number, part in zip(sorted(kind.thrift_spec), value, strict=True):
+        if part is not None:
+            yield from _field_pieces(kind(**nothing), number, part, partial(_objects, module=module), module)
+    yield _STOP
+
+
 def _is_large(value: object) -> bool:
     """Whether it holds so many cells that making objects of them takes its time: of rows, or of a page of them."""
     if isinstance(value, ScannedPages):
@@ -268,7 +319,8 @@ def _is_large(value: object) -> bool:
 
 
 def _left(value: object, most: int) -> int:
-    """`most`, less the members of all lists and maps in the value; some number below 0 as soon as it is exceeded."""
+    """`most`, less the members of all lists and maps in the value, and more for large ones; some number below 0 as soon
+    as it is exceeded."""
     if isinstance(value, list | dict):
         most -= len(value)
         if isinstance(value, dict):
@@ -280,6 +332,8 @@ def _left(value: object, most: int) -> int:
             return most
         if isinstance(one, list | tuple | dict):
             most = _left(one, most)
+        elif isinstance(one, bytes) and len(one) > _LARGE_BYTES:
+            most -= len(one) // _LARGE_BYTES
     return most
 
 
