@@ -12,6 +12,7 @@ from hbtable.access.data_checks import DataChecks
 from hbtable.client.table_calls import AheadPage, NamedScanningAhead
 from hbtable.errors import (
     AccessDenied,
+    CostExceeded,
     DataDamaged,
     HbtableError,
     NoSuchFamily,
@@ -29,7 +30,8 @@ from hbtable.model.table import TableState
 from hbtable.switches import switches
 
 _ASK_WHO_READS_ALL: Final = "ask somebody who may read the whole table, who is told which they are"
-_TELLS_ROWS: Final = (DataDamaged, Unavailable, StaleLocation)
+_TELLS_ROWS: Final = (DataDamaged, Unavailable, StaleLocation, CostExceeded)
+"""Errors that name rows, or say how many cells there are."""
 
 
 @final
@@ -213,14 +215,20 @@ class GuardedTable:
 
     @switches
     def _hide_rows(self, error: HbtableError) -> None:
-        """Raises another error of its kind without rows, unless the caller may know all of them: those around a damaged
-        place, and the one that a scan has come to. Where tablets begin is no secret."""
+        """Raises another error of its kind without rows and numbers, unless the caller may know all of them: those
+        around a damaged place, the one that a scan has come to, the number of cells that were looked at. Where tablets
+        begin is no secret."""
         if isinstance(error, TabletWithheld) or self._checks.shows_all_rows(self._table.name):
             return
         name = self._table.shown_name()
         if isinstance(error, DataDamaged):
             why = f"rows of table {name} cannot be read: {_ASK_WHO_READS_ALL}"
             raise DataDamaged(error.path, error.offset, why) from None
+        if isinstance(error, CostExceeded):
+            raise CostExceeded(
+                f"a request on table {name} looks at more than one may, or takes longer: ask for fewer rows or columns "
+                "at a time, or have the limits raised (tablet.request_cells and its like)"
+            ) from None
         if type(error) in (Unavailable, StaleLocation):
             raise type(error)(f"table {name} gave no answer for some of its rows: {_ASK_WHO_READS_ALL}") from None
 

@@ -12,6 +12,7 @@ from hbtable.access.scopes import of_table
 from hbtable.access.user import User
 from hbtable.errors import (
     AccessDenied,
+    CostExceeded,
     DataDamaged,
     NoSuchFamily,
     Overloaded,
@@ -201,6 +202,7 @@ class Fails(Table):
         DataDamaged("p", 3, "rows from b'secret1' to b'secret2' cannot be read", b"secret1", b"secret2"),
         Unavailable("table t gave no answer for row b'secret1'"),
         StaleLocation("METADATA has no tablet of table 16 for row b'secret1'"),
+        CostExceeded("this request looked at secret 200000123 cells up to row b'secret1'"),
     ],
 )
 def test_errors_name_no_row_to_whoever_may_not_read_the_whole_table(call: Any, error: Exception) -> None:
