@@ -12,36 +12,22 @@ times a plain one, permissions at most 3 us a call.
 """
 
 import argparse
-import math
 import os
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType, SimpleNamespace
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import happybase
 import happybase.connection
 from thriftpy2.transport import TSocket, TSSLSocket
 
-from hbtable.access.actions import Action
-from hbtable.access.data_checks import DataChecks
-from hbtable.access.grants import NO_GRANTS, Grants
-from hbtable.access.scopes import of_table
-from hbtable.access.user import User, act_as
-from hbtable.hbase.permissions.guard import Guard
-from hbtable.hbase.permissions.guarded_table import GuardedTable
-from hbtable.model.mutation import PUT, RowMutation
-from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
-from hbtable.tabletserver.guarded_service import GuardedTabletService
-from hbtable.testing.memory_lockservice import MemoryLockService
-from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.bench.bench_trees import cpu_of
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.permission_steps import WORKS, guarded, steps_of
 from tests.harness.server import ServerProcess
 
 VALUE = os.urandom(1000)
@@ -104,95 +90,16 @@ def compare(what: str, plain: Side, other: Side, calls: int, rounds: int) -> tup
     return ratio, of_all, difference
 
 
-class DoesNothing:
-    """A tablet server's calls, and a client's table over them."""
-
-    name = b"t"
-
-    def mutate(self, *_: object) -> None: ...
-
-    def read_rows(self, *_: object) -> list[object]:
-        return []
-
-    def scan(self, *_: object) -> object: ...
-
-    def scan_page(self, *_: object) -> object: ...
-
-
-class OfTable:
-    """A client's table over the tablet server's calls."""
-
-    name = b"t"
-
-    def __init__(self, service: Any) -> None:
-        self._service = service
-
-    def mutate(self, mutations: Sequence[RowMutation]) -> None:
-        self._service.mutate(20, mutations)
-
-    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> object:
-        return self._service.read_rows(20, rows, spec)
-
-    def scan_page(self, request: ScanRequest) -> object:
-        return self._service.scan(20, request)
-
-
-def checks_of(grants: Grants, user: User) -> DataChecks:
-    """The checks of a gateway whose grants are these, and stay good."""
-    runtime: Any = SimulatedRuntime(1)
-    guard = runtime.run(lambda: Guard(runtime, MemoryLockService(runtime).open_session("s"), frozenset(), list, _none))
-    guard._clock = time.monotonic
-    guard._copy.good_until = math.inf
-    guard._know(grants)
-    act_as(user)
-    checks: DataChecks = guard.data
-    return checks
-
-
-def _none(_: bytes) -> NoReturn:
-    raise AssertionError
-
-
-def guarded(family: bytes) -> tuple[Any, Any]:
-    """(a table without checks, the same with both). The user has his rights to the whole table, or to one family, by
-    one of three groups, among a thousand grants of others."""
-    grants = NO_GRANTS
-    for number in range(1000):
-        grants = grants.with_grant(f"user{number}", of_table(b"t%d" % (number % 300)), 0b11)
-    rights = Action.READ | Action.WRITE
-    ann = User("ann", frozenset(("staff", "readers", "night")))
-    checks = checks_of(grants.with_grant("@readers", of_table(b"t", family), rights), ann)
-    tablet = SimpleNamespace(schema=SimpleNamespace(name=b"t"), record=SimpleNamespace(table_id=16))
-    tablets: Any = {20: tablet}
-    inner: Any = DoesNothing()
-    table: Any = OfTable(GuardedTabletService(inner, tablets, checks))
-    return OfTable(inner), GuardedTable(table, checks)
-
-
-_ROWS: Final = (b"r",)
-_PUTS: Final = (RowMutation(b"r", [(PUT, b"f", b"q", 5, b"v")]),)
-_COLUMN: Final = ReadSpec({b"f": frozenset({b"q"})})
-_SCAN: Final = ScanRequest(spec=ReadSpec({b"f": None}))
-_WHOLE_SCAN: Final = ScanRequest()
-_WORKS: Final[tuple[tuple[str, Callable[[Any], object]], ...]] = (
-    ("put", lambda table: table.mutate(_PUTS)),
-    ("get of a column", lambda table: table.read_rows(_ROWS, _COLUMN)),
-    ("get of all columns", lambda table: table.read_rows(_ROWS, EVERYTHING)),
-    ("page of a scan", lambda table: table.scan_page(_SCAN)),
-    ("page of a scan of all columns", lambda table: table.scan_page(_WHOLE_SCAN)),
-)
-
-
 def permissions_micros(calls: int, rounds: int) -> float:
     """The dearest call: what the checks add to it. Without the right to the whole table, a read of all columns is
     narrowed to the family."""
     dearest = 0.0
     for held, family in (("table", b""), ("family", b"f")):
         plain, checked = guarded(family)
-        for name, work in _WORKS:
+        for name, work in WORKS:
             found = [_added(work, plain, checked, calls, bool(number % 2)) for number in range(rounds)]
             added = statistics.median(found)
-            steps = _steps(work, checked) - _steps(work, plain)
+            steps = steps_of(work, checked) - steps_of(work, plain)
             print(f"{name}, rights to the {held}: {added:+.2f} us, {steps} steps of Python's machine", flush=True)
             dearest = max(dearest, added)
     return dearest
@@ -202,25 +109,6 @@ def _added(work: Callable[[Any], object], plain: Any, checked: Any, calls: int, 
     if checked_first:
         return _once(work, checked, calls) - _once(work, plain, calls)
     return -_once(work, plain, calls) + _once(work, checked, calls)
-
-
-def _steps(work: Callable[[Any], object], table: Any) -> int:
-    """Instructions of Python's own machine in one call: a number that other work on this computer cannot change."""
-    found = 0
-
-    def count(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal found
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        found += event == "opcode"
-        return count
-
-    work(table)
-    sys.settrace(count)
-    try:
-        work(table)
-    finally:
-        sys.settrace(None)
-    return found
 
 
 def _once(work: Callable[[Any], object], table: Any, calls: int) -> float:
