@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from thriftpy2.transport.sasl import TCySaslClientTransport
 
 from tests.harness import kdc
 from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 QOP = {"auth": 1, "auth-int": 2, "auth-conf": 4}
 KERBEROS, SPNEGO = "1.2.840.113554.1.2.2", "1.3.6.1.5.5.2"
@@ -299,6 +301,19 @@ def test_who_would_not_notice_a_repeated_frame_gets_no_layer(server: ServerProce
     with Wire(server, qop, ordered=False) as wire:
         status, why = wire.log_in()
     assert (status, b"ask for sequence detection" in why) == ((5, False) if qop == "auth" else (3, True))
+
+
+def test_an_open_connection_outlives_its_ticket(
+    server: ServerProcess, realm: kdc.Kdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As HBase's and Hadoop's do: docs/security.md says so."""
+    for name, value in realm.log_in("ann", "a-password", 4).items():
+        monkeypatch.setenv(name, value)
+    with Wire(server, "auth-int") as checked, Wire(server, "auth-conf") as hidden:
+        assert (checked.log_in(), hidden.log_in()) == ((5, b""), (5, b""))
+        eventually(lambda: subprocess.run(["klist", "-s"]).returncode != 0, SOON_SECONDS, "the end of the ticket")
+        for wire in (checked, hidden):
+            assert ANSWER in wire.answer_to(wire.frame())[1]
 
 
 def test_a_superusers_name_of_another_realm_is_nobody(

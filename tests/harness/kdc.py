@@ -86,14 +86,14 @@ class Kdc:
         os.chmod(keytab, 0o600)
         return keytab
 
-    def log_in(self, name: str, password: str) -> dict[str, str]:
-        """The environment of somebody with this user's ticket."""
+    def log_in(self, name: str, password: str, seconds: int = 3600) -> dict[str, str]:
+        """The environment of somebody with this user's ticket, which is good for so long."""
         environment = {
             **self.environment,
             "KRB5CCNAME": f"FILE:{self.folder}/tickets-{name.replace('/', '-').replace(chr(92), '')}",
         }
         subprocess.run(
-            ["kinit", name], input=password + "\n", env={**os.environ, **environment}, check=True,
+            ["kinit", "-l", f"{seconds}s", name], input=password + "\n", env={**os.environ, **environment}, check=True,
             capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         return environment
