@@ -128,7 +128,7 @@ def _encrypted(
     """A handshake costs as much as some calls, so it waits for its turn as one."""
     clock = context.clock
     until = clock() + context.stall_seconds
-    inside = tls.over(stream, first)
+    inside = tls.over(stream, first, context.pause)
     stream.settimeout(context.stall_seconds)
     try:
         context.request_gate(client.rpartition(":")[0])(clock())

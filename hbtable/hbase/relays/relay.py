@@ -28,6 +28,8 @@ from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.network.sockets import Socket, capacity_of, raise_descriptors
 from hbtable.switches import switches
+from hbtable.thrift.frames import chunk_bytes
+from hbtable.thrift.gathered import Gathered, Join
 from hbtable.thrift.message_input import Stream
 
 RELAYED: Final = "relayed"
@@ -36,7 +38,7 @@ NOT_MINE: Final = b"not mine"
 
 U32: Final = struct.Struct(">I")
 _MUTATIONS: Final = frozenset(("mutateRow", "mutateRowTs"))
-_RECEIVE_BYTES: Final = 65536
+_PIECES_AT_ONCE: Final = 8
 _KEPT: Final = 64
 """Connections to each gateway, between calls."""
 _MOST_LINKS: Final = 500
@@ -91,11 +93,16 @@ class Relay:
         connect: Connect,
         ping: Callable[[str], None],
         registry: Registry,
+        pause: Callable[[], None],
+        join: Join,
     ) -> None:
+        """`pause` gives other tasks a turn, `join` puts the pieces of a large answer together."""
         self._mine = mine
         self._ping = ping
         self._table = table
         self.connect = connect
+        self._pause = pause
+        self._join = join
         self.direct_links = 0
         """Those of this process's clients (relays.direct_calls)."""
         self.most_links = min(_MOST_LINKS, capacity_of(raise_descriptors()) // _DESCRIPTORS_PER_LINK)
@@ -184,7 +191,7 @@ class Relay:
         if socket is None:
             return None
         try:
-            answer = _answer(socket)
+            answer = self._answer(socket)
         except BaseException:
             socket.close()
             raise
@@ -193,6 +200,26 @@ class Relay:
         else:
             idle.append(socket)
         return answer
+
+    @switches
+    def _answer(self, socket: Socket) -> bytes:
+        """_Lost."""
+        gathered = Gathered(b"")
+        size, count = 4, 0
+        try:
+            while gathered.size < size:
+                piece = socket.recv(chunk_bytes(size - gathered.size))
+                if not piece:
+                    raise _Lost("it ended in the middle of its answer" if gathered.size else "it closed the connection")
+                gathered.add(piece)
+                if size == 4 and gathered.size >= 4:
+                    size += U32.unpack(gathered.beginning(4))[0]
+                count += 1
+                if not count % _PIECES_AT_ONCE:
+                    self._pause()  # the rest may be there already: a row may have 60 MB
+        except OSError as error:
+            raise _Lost(str(error)) from error
+        return gathered.split(size, self._join)[0][4:]
 
     def _close(self, idle: list[Socket]) -> None:
         while idle:
@@ -228,23 +255,6 @@ def _sent(socket: Socket, frame: bytes) -> Socket | None:
             raise
         return None
     return socket
-
-
-@switches
-def _answer(socket: Socket) -> bytes:
-    """_Lost."""
-    try:
-        data = socket.recv(_RECEIVE_BYTES)
-        while data and (len(data) < 4 or len(data) < 4 + U32.unpack_from(data)[0]):
-            piece = socket.recv(_RECEIVE_BYTES)
-            if not piece:
-                raise _Lost("it ended in the middle of its answer")
-            data += piece
-    except OSError as error:
-        raise _Lost(str(error)) from error
-    if not data:
-        raise _Lost("it closed the connection")
-    return data[4:]
 
 
 def bid_farewell(stream: Stream) -> None:

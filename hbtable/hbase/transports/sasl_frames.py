@@ -11,6 +11,8 @@ _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 64 << 10
 _HEADS_AT_ONCE: Final = 1024
 """A read brings 16,384 of empty frames; and the next read may find as many, and so on for ever."""
+_READS_AT_ONCE: Final = 64
+"""Each may bring fewer, or a byte of one."""
 
 
 @final
@@ -30,6 +32,7 @@ class SaslStream:
     @switches
     def recv(self, most: int, /) -> bytes:
         """`most` is not looked at: what a read of the carrier has brought is handed on as a whole."""
+        reads = 0
         while True:
             inside = self._without_heads()
             if inside:
@@ -38,6 +41,9 @@ class SaslStream:
             if not piece:
                 return b""
             self._read += piece
+            reads += 1
+            if not reads % _READS_AT_ONCE:
+                self._pause()
 
     @switches
     def _without_heads(self) -> bytes:

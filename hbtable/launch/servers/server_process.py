@@ -49,6 +49,7 @@ from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.network.handed_sockets import HandedListener, Handover, connected
 from hbtable.runtime.network.sockets import Address, Socket
 from hbtable.runtime.network.tls import TlsOptions
@@ -149,7 +150,10 @@ class ServerProcess:
         def ping(incarnation: str) -> None:
             transport.tablet_admin(incarnation).ping()
 
-        gateway.relay_by(Relay(role.incarnation, client.table, self._connect_relayed, ping, self._registry))
+        pause, join = partial(runtime.sleep, 0.0), Joiner(runtime)
+        gateway.relay_by(
+            Relay(role.incarnation, client.table, self._connect_relayed, ping, self._registry, pause, join)
+        )
         gateway.start(gets.host)
         self._status = ProcessStatus(
             runtime, self._registry, self.session, clock=role.shared.wall.refused_jump, broken=role.broken

@@ -20,6 +20,8 @@ from hbtable.runtime.private_files import check_place, check_unchangeable
 from hbtable.switches import switches
 
 _READ_BYTES: Final = 64 << 10
+_PIECES_AT_ONCE: Final = 64
+"""A record may come in 16,000 pieces, and each next one may be there already."""
 _RECORD_BYTES: Final = 16 << 10
 """One record of TLS takes as much; of more, a write may take a part."""
 _WRITTEN_AT_ONCE: Final = 256 << 10
@@ -80,17 +82,18 @@ class ServerTls:
         """Reads the files again, for connections from now on. InvalidConfiguration: nothing was changed."""
         self._context = _context(self._options)
 
-    def over(self, carrier: Carrier, first: bytes) -> "TlsStream":
-        """`first`: what was read from it already. handshake() comes next."""
-        return TlsStream(carrier, self._context, first)
+    def over(self, carrier: Carrier, first: bytes, pause: Callable[[], None]) -> "TlsStream":
+        """`first`: what was read from it already. `pause` lets other tasks run. handshake() comes next."""
+        return TlsStream(carrier, self._context, first, pause)
 
 
 @final
 class TlsStream:
     """The inside of a connection: recv and sendall are of plain bytes. One task at a time reads or writes."""
 
-    def __init__(self, carrier: Carrier, context: ssl.SSLContext, first: bytes) -> None:
+    def __init__(self, carrier: Carrier, context: ssl.SSLContext, first: bytes, pause: Callable[[], None]) -> None:
         self._carrier = carrier
+        self._pause = pause
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
         self._in.write(first)
@@ -104,12 +107,16 @@ class TlsStream:
     def handshake(self, goes_on: Callable[[], bool]) -> None:
         """HandshakeFailed, after the client was sent the alert that tells it; OSError when it left. `goes_on` is asked
         before each wait for it."""
+        vain = 0
         while True:
             try:
                 self._tls.do_handshake()
                 break
             except ssl.SSLWantReadError:
                 self._flush()
+                vain += 1
+                if not vain % _PIECES_AT_ONCE:
+                    self._pause()
             except ssl.SSLError as error:
                 self._flush()
                 raise HandshakeFailed(_reason(error)) from error
@@ -146,7 +153,7 @@ class TlsStream:
 
     @switches
     def recv(self, most: int, /) -> bytes:
-        incoming = self._in
+        incoming, vain = self._in, 0
         while True:
             # Asked when there is nothing, OpenSSL answers with an exception, which costs as much as the rest.
             if self._is_empty:
@@ -163,6 +170,9 @@ class TlsStream:
                 self._is_empty = True
                 if self._out.pending:  # an answer of TLS itself, as to a change of keys
                     self._flush()
+                vain += 1
+                if not vain % _PIECES_AT_ONCE:
+                    self._pause()
                 continue
             if len(data) == asked or incoming.pending:
                 return self._read_on(data, most)

@@ -57,7 +57,7 @@ class Asking:
         self.client_end, ours = (connected(one) for one in stream_pair())
         self.stream = ServedSocket(ours)
         self.client = CLIENT
-        self.relay = Relay("me", lambda name: self.table, self._connect, self._ping, Registry())
+        self.relay = Relay("me", lambda name: self.table, self._connect, self._ping, Registry(), lambda: None, b"".join)
         source: Any = SimpleNamespace(begin=self._begin, whole=lambda: b"call", framed=False)
         self.source = source
         self.calls = DirectCalls(self.runtime, self.relay, self, self.stream, source)
@@ -254,7 +254,7 @@ def test_the_next_call_and_a_refusal_wait_for_the_answer_of_the_last(
 def test_a_row_that_was_not_there_is_looked_for_before_the_next_call(asking: Asking) -> None:
     other = asking.linked()
     other.take(
-        Relay("me", lambda name: asking.table, asking._connect, asking._ping, Registry()),
+        Relay("me", lambda name: asking.table, asking._connect, asking._ping, Registry(), lambda: None, b"".join),
         SimpleNamespace(name="getRow"),
         [b"t", b"row"],
         asking.source,
@@ -333,7 +333,7 @@ def test_a_client_whose_page_cannot_be_had_stays_with_the_process_that_has_it(as
 
 def test_links_leave_descriptors_to_clients_and_files(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hbtable.hbase.relays.relay.raise_descriptors", lambda: 1024)
-    relay = Relay("me", lambda name: asking.table, asking._connect, asking._ping, Registry())
+    relay = Relay("me", lambda name: asking.table, asking._connect, asking._ping, Registry(), lambda: None, b"".join)
     assert relay.most_links == 24
     asking.relay.most_links = 0
     assert not any(asking.pass_on() for _ in range(100))

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from hbtable.hbase.relays.links import EXCHANGE, GREETING_BYTES, Greeting
 from hbtable.hbase.relays.relay import NOT_MINE, RELAYED, Relay
 from hbtable.metrics.registry import Registry
 from hbtable.model.ranges import RowRange
+from hbtable.thrift.gathered import Join
 
 DELETE = [(True, b"f:a", None, True)]
 PUT = [(False, b"f:a", b"v", True)]
@@ -63,7 +65,14 @@ def no_ping(owner: str) -> None:
 
 
 def ask(
-    peer: Peer | None, name: str, row: object, mine: str = "me", whole: bytes | None = b"call", mutations: Any = DELETE
+    peer: Peer | None,
+    name: str,
+    row: object,
+    mine: str = "me",
+    whole: bytes | None = b"call",
+    mutations: Any = DELETE,
+    pause: Callable[[], None] = lambda: None,
+    join: Join = b"".join,
 ) -> Any:
     """(answer, the table). `row`: or the batches of rows."""
     table = Table()
@@ -73,7 +82,7 @@ def ask(
             raise Unavailable("nobody")
         return peer
 
-    relay = Relay(mine, lambda name: table, connect, no_ping, Registry())
+    relay = Relay(mine, lambda name: table, connect, no_ping, Registry(), pause, join)
     method: Any = SimpleNamespace(name=name)
     return relay.ask(method, [b"t", row, mutations], SimpleNamespace(whole=lambda: whole)), table
 
@@ -84,6 +93,23 @@ def test_the_call_goes_on_as_it_came_and_so_does_the_answer() -> None:
     greeting = Greeting(EXCHANGE).packed()
     assert (answer, peer.got, table.forgotten) == (b"the answer", greeting + framed(b"call"), [])
     assert not peer.closed
+
+
+def test_others_run_while_a_large_answer_arrives_and_each_byte_is_copied_a_few_times() -> None:
+    """Of 60 MB in pieces of 64 KB all that had come was copied for each: 18 s of the processor in one go."""
+    piece = bytes(64 << 10)
+    peer = Peer([struct.pack(">I", 320 * len(piece)), *[piece] * 320])
+    left: list[int] = [320]
+    joined: list[int] = []
+
+    def join(pieces: list[bytes]) -> bytes:
+        joined.append(len(pieces))
+        return b"".join(pieces)
+
+    answer, _ = ask(peer, "getRow", b"b", pause=lambda: left.append(len(peer.pieces)), join=join)
+    assert len(answer) == 320 * len(piece)
+    assert max(before - after for before, after in pairwise([*left, 0])) <= 8
+    assert joined == [20]
 
 
 @pytest.mark.parametrize(
@@ -211,8 +237,18 @@ def test_a_call_that_was_passed_on_goes_no_further() -> None:
     table = Table()
     method: Any = SimpleNamespace(name="getRow")
     source = SimpleNamespace(whole=lambda: b"call")
-    relay = Relay("me", lambda name: table, lambda owner: pytest.fail("it went on"), no_ping, Registry())
+    relay = Relay(
+        "me", lambda name: table, lambda owner: pytest.fail("it went on"), no_ping, Registry(), lambda: None, b"".join
+    )
     assert relay.refuse(method, [b"t", b"b"], source) == NOT_MINE
     assert relay.refuse(method, [b"t", b"z"], source) is None  # not known: looked for, and done
-    owner = Relay("other", lambda name: table, lambda owner: pytest.fail("it went on"), no_ping, Registry())
+    owner = Relay(
+        "other",
+        lambda name: table,
+        lambda owner: pytest.fail("it went on"),
+        no_ping,
+        Registry(),
+        lambda: None,
+        b"".join,
+    )
     assert owner.refuse(method, [b"t", b"b"], source) is None
