@@ -50,7 +50,7 @@ def asking(gateway: Any) -> Any:
     security.ask(Verifier(gateway.runtime, kept, options), trail)
     gateway.names, gateway.lines, gateway.called, gateway.ends_millis = None, lines, [], math.inf
     security.tls = gateway  # type: ignore[assignment]
-    gateway.over = lambda stream, first: Inside(stream, gateway.names, gateway.ends_millis)
+    gateway.over = lambda stream, first, pause: Inside(stream, gateway.names, gateway.ends_millis)
     gateway.interface.methods[b"getTableNames"].call = lambda: gateway.called.append(acting_user()) or []
     return gateway
 
