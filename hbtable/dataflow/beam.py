@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hbtable.client.columns import K, Key, write_time
-from hbtable.dataflow.frames import needed
-from hbtable.dataflow.splits import RowsOfSplits, splits
+from hbtable.dataflow.frames import needed, some_splits, typed_splits
+from hbtable.dataflow.splits import RowsOfSplits
 from hbtable.dataflow.writing import target
 from hbtable.library.table import Table
 from hbtable.runtime.repeated import wall_millis
@@ -37,8 +37,10 @@ def beam_source(
     """
     source = _source()
     if isinstance(columns, Mapping):
-        needed("pyarrow", "beam")
-    made: beam.PTransform = source.ReadTable(splits(table, columns, at_least=at_least, **rows), row)
+        pieces, _ = typed_splits(table, columns, row, at_least, rows)
+    else:
+        pieces = some_splits(table, columns, at_least, rows)
+    made: beam.PTransform = source.ReadTable(pieces, row)
     return made
 
 

@@ -1,11 +1,11 @@
 """Tables as lazy frames of other engines: Dask's DataFrame and Polars' LazyFrame. Each engine is an extra of its own,
 and imported with the first call that needs it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from hbtable.client.columns import K
+from hbtable.client.columns import K, Key
 from hbtable.dataflow.reading import arrow_schema, read_arrow
 from hbtable.dataflow.splits import RowsOfSplits, Split, splits
 from hbtable.errors import InvalidRequest, WrongType
@@ -16,7 +16,7 @@ from hbtable.switches import switches
 if TYPE_CHECKING:
     import dask.dataframe
     import polars
-    from pyarrow import DataType, RecordBatch
+    from pyarrow import DataType, RecordBatch, Schema
 
 _EXTRAS: Final = {
     "apache_beam": "beam",
@@ -44,13 +44,10 @@ def to_dask(
     `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits(). Tasks may run in any process, and
     again: all read as of one time."""
     frames = needed("dask.dataframe")
-    pieces = typed_splits(table, columns, at_least, rows)
-    empty = pandas_frame([], arrow_schema(pieces[0], row) if pieces else None)
-    made: dask.dataframe.DataFrame
-    if not pieces:
-        made = frames.from_pandas(empty, npartitions=1)
-    else:
-        made = frames.from_map(_pandas_of, pieces, row=row, meta=empty, enforce_metadata=False, label="hbtable")
+    pieces, schema = typed_splits(table, columns, row, at_least, rows)
+    made: dask.dataframe.DataFrame = frames.from_map(
+        _pandas_of, pieces, row=row, meta=pandas_frame([], schema), enforce_metadata=False, label="hbtable"
+    )
     return made
 
 
@@ -78,10 +75,8 @@ def scan_polars(
     each; `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits()."""
     frames = needed("polars")
     register = needed("polars.io.plugins", "polars").register_io_source
-    pieces = typed_splits(table, columns, 1, rows)
-    if not pieces:
-        raise InvalidRequest("the range of rows is empty: 'row_start' is not before 'row_stop'")
-    empty = frames.from_arrow(needed("pyarrow").Table.from_batches([], arrow_schema(pieces[0], row)))
+    pieces, schema = typed_splits(table, columns, row, 1, rows)
+    empty = frames.from_arrow(needed("pyarrow").Table.from_batches([], schema))
 
     def batches(
         wanted: list[str] | None, predicate: Any, most_rows: int | None, batch_rows: int | None
@@ -103,12 +98,27 @@ def scan_polars(
 
 
 @switches
-def typed_splits(table: Table, columns: object, at_least: int, rows: RowsOfSplits) -> list[Split]:
-    """InvalidRequest, where the library of an engine is not installed."""
+def typed_splits(
+    table: Table, columns: object, row: str, at_least: int, rows: RowsOfSplits
+) -> "tuple[list[Split], Schema]":
+    """The splits, at least one, and what their record batches are. InvalidRequest: the range of rows is empty, or
+    pyarrow is not installed; WrongType and WrongValue, of `columns` and `row`: now, not in a task."""
     if not isinstance(columns, Mapping):
         raise WrongType(f"'columns' {shown(columns)} has to be a dict with a type of Arrow for each column")
     needed("pyarrow")
-    return splits(table, columns, at_least=at_least, **rows)
+    pieces = some_splits(table, columns, at_least, rows)
+    return pieces, arrow_schema(pieces[0], row)
+
+
+@switches
+def some_splits(
+    table: Table, columns: "Mapping[K, DataType | None] | Iterable[Key] | None", at_least: int, rows: RowsOfSplits
+) -> list[Split]:
+    """InvalidRequest where there are none: engines take an empty list for a mistake of their own."""
+    pieces = splits(table, columns, at_least=at_least, **rows)
+    if not pieces:
+        raise InvalidRequest("the range of rows is empty: 'row_start' is not before 'row_stop'")
+    return pieces
 
 
 def needed(module: str, extra: str = "") -> Any:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hbtable.client.columns import K, Key
 from hbtable.dataflow.frames import needed, typed_splits
-from hbtable.dataflow.reading import arrow_schema
 from hbtable.dataflow.splits import RowsOfSplits
 from hbtable.dataflow.writing import arrow_write
-from hbtable.errors import InvalidRequest
 from hbtable.library.table import Table
 from hbtable.runtime.repeated import wall_millis
 from hbtable.switches import switches
@@ -34,10 +32,8 @@ def to_ray(
     `at_least` and `rows` (row_start, row_stop, row_prefix, filter, timestamp) are those of splits(). All tasks read as
     of one time, that of this call, whenever and how often they run. Ray starts where it does not run yet."""
     source = _source()
-    pieces = typed_splits(table, columns, at_least, rows)
-    if not pieces:
-        raise InvalidRequest("the range of rows is empty: 'row_start' is not before 'row_stop'")
-    read = source.TableDatasource(pieces, row, arrow_schema(pieces[0], row))
+    pieces, schema = typed_splits(table, columns, row, at_least, rows)
+    read = source.TableDatasource(pieces, row, schema)
     made: ray.data.Dataset = needed("ray.data").read_datasource(read, override_num_blocks=len(pieces))
     return made
 

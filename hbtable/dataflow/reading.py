@@ -1,6 +1,7 @@
 """A split's rows, read by one task over a connection of its own."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hbtable.client.given import at_least_one, seconds
@@ -8,6 +9,7 @@ from hbtable.client.rows import RowDict
 from hbtable.dataflow.places import RETRY_SECONDS, table_at
 from hbtable.dataflow.splits import Split
 from hbtable.errors import TableNotFound, WrongType
+from hbtable.library.table import Table
 from hbtable.model.values import shown
 from hbtable.switches import switches
 
@@ -22,7 +24,8 @@ Batch = list[tuple[bytes, RowDict]]
 def read(split: Split, batch_rows: int = 1000, retry_seconds: float = RETRY_SECONDS) -> Iterator[Batch]:
     """The rows of the split, at most `batch_rows` at a time, as scan() gives them: with Split.versions each value is a
     list. Each row comes once, whole, also when a server dies or a tablet is split or moved meanwhile: reading goes on
-    behind the last row, for which a server is waited for `retry_seconds` at each break; then Unavailable."""
+    behind the last row, for which a server is waited for `retry_seconds` at each break; then Unavailable.
+    TableNotFound, also at the end: some of these rows may be of another table than the split."""
     _check(split)
     batch_rows = at_least_one("'batch_rows'", batch_rows)
     retry_seconds = seconds("'retry_seconds'", retry_seconds)
@@ -33,7 +36,7 @@ def read(split: Split, batch_rows: int = 1000, retry_seconds: float = RETRY_SECO
 def _read(split: Split, batch_rows: int, retry_seconds: float) -> Iterator[Batch]:
     if _is_empty(split):
         return
-    with table_at(split.place, split.table, retry_seconds) as table:
+    with _table_of(split, retry_seconds) as table:
         rows = table.scan(
             split.row_start or None,
             split.row_stop or None,
@@ -44,14 +47,11 @@ def _read(split: Split, batch_rows: int, retry_seconds: float) -> Iterator[Batch
             versions=split.versions,
         )
         batch: Batch = []
-        try:
-            for found in rows:
-                batch.append(found)
-                if len(batch) == batch_rows:
-                    yield batch
-                    batch = []
-        except TableNotFound as error:
-            raise _dropped(split, error) from None
+        for found in rows:
+            batch.append(found)
+            if len(batch) == batch_rows:
+                yield batch
+                batch = []
         if batch:
             yield batch
 
@@ -72,8 +72,8 @@ def read_arrow(
 def _read_arrow(split: Split, batch_rows: int, row: str, retry_seconds: float) -> "Iterator[RecordBatch]":
     if _is_empty(split):
         return
-    with table_at(split.place, split.table, retry_seconds) as table:
-        reader = table.to_arrow(
+    with _table_of(split, retry_seconds) as table:
+        yield from table.to_arrow(
             split.types if split.types is not None else split.columns,
             row_start=split.row_start or None,
             row_stop=split.row_stop or None,
@@ -83,17 +83,33 @@ def _read_arrow(split: Split, batch_rows: int, row: str, retry_seconds: float) -
             batch_rows=batch_rows,
             row=row,
         )
-        try:
-            yield from reader
-        except TableNotFound as error:
-            raise _dropped(split, error) from None
 
 
 @switches
 def arrow_schema(split: Split, row: str) -> "Schema":
     """Of read_arrow()'s batches. Nothing is read."""
     with table_at(split.place, split.table, 0.0) as table:
-        return table.to_arrow(split.types if split.types is not None else split.columns, row=row).schema
+        columns = split.types if split.types is not None else split.columns
+        return table.to_arrow(columns, versions=split.versions, row=row).schema
+
+
+@switches
+@contextmanager
+def _table_of(split: Split, retry_seconds: float) -> Iterator[Table]:
+    """The split's table, from the first row to the last: no table has the number of another one."""
+    with table_at(split.place, split.table, retry_seconds) as table:
+        try:
+            _check_number(split, table)
+            yield table
+            _check_number(split, table)
+        except TableNotFound as error:
+            raise TableNotFound(f"{error}; it was there when this split of it was made: make new ones") from None
+
+
+@switches
+def _check_number(split: Split, table: Table) -> None:
+    if split.table_id and table.table.record().table_id != split.table_id:
+        raise TableNotFound(f"table {split.table.decode(errors='backslashreplace')} was dropped or truncated")
 
 
 def _is_empty(split: Split) -> bool:
@@ -104,7 +120,3 @@ def _is_empty(split: Split) -> bool:
 def _check(split: object) -> None:
     if not isinstance(split, Split):
         raise WrongType(f"the split {shown(split)} is {type(split).__name__}, and has to be one of splits()")
-
-
-def _dropped(split: Split, error: TableNotFound) -> TableNotFound:
-    return TableNotFound(f"{error}; it was there when this split of it was made: make new ones")

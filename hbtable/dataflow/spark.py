@@ -9,7 +9,6 @@ from weakref import WeakSet
 
 from hbtable.client.columns import K, Key
 from hbtable.dataflow.frames import needed, typed_splits
-from hbtable.dataflow.reading import arrow_schema
 from hbtable.dataflow.splits import RowsOfSplits
 from hbtable.dataflow.writing import arrow_write
 from hbtable.errors import InvalidRequest, WrongType
@@ -43,12 +42,10 @@ def to_spark(
     Spark does not have, as of whole numbers without a sign.
     """
     source = _source(spark)
-    pieces = typed_splits(table, columns, at_least, rows)
-    if not pieces:
-        raise InvalidRequest("the range of rows is empty: 'row_start' is not before 'row_stop'")
-    schema = source.spark_schema(arrow_schema(pieces[0], row))
+    pieces, schema = typed_splits(table, columns, row, at_least, rows)
     given = source.options_of(source.SourceRead(tuple(pieces), row))
-    frame: pyspark.sql.DataFrame = spark.read.format(source.FORMAT).schema(schema).options(**given).load()
+    reader = spark.read.format(source.FORMAT).schema(source.spark_schema(schema)).options(**given)
+    frame: pyspark.sql.DataFrame = reader.load()
     return frame
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from hbtable.client.columns import K, Key, listed
 from hbtable.client.filter_text import Filter
-from hbtable.client.given import at_least_one, whole_number
+from hbtable.client.given import whole_number
 from hbtable.client.rows import row_range, scan_spec
 from hbtable.dataflow.places import Place, place_of
 from hbtable.errors import AccessDenied
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyarrow import DataType
 
 _KEYS_ONLY: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
+MOST_SPLITS: Final = 100_000
+"""Most that a caller may ask for; a table of more tablets has more. Each is a task of an engine."""
 _CUT_BYTES: Final = 8
 """Cuts differ within so many bytes behind what all rows begin with."""
 
@@ -47,6 +49,9 @@ class Split:
     server: str = ""
     """HOST:PORT of the server that had the rows when the job began, "" where that is not known: to run the task near
     it. Whoever has them when the task runs is asked."""
+    table_id: int = 0
+    """The table's number, which no other one gets: its name may be used again, and truncating gives it another. 0: any
+    table of this name is read."""
 
 
 class RowsOfSplits(TypedDict, total=False):
@@ -73,8 +78,8 @@ def splits(
     at_least: int = 1,
 ) -> list[Split]:
     """The table's rows, ascending, cut at its tablets: every row is in exactly one split, whatever is split, merged or
-    moved later. `at_least`: where there are fewer tablets each is cut further, evenly by the bytes of its first and
-    last row; there may be fewer where rows lie closely together.
+    moved later. `at_least`, 1 to 100,000: where there are fewer tablets each is cut further, evenly by the bytes of its
+    first and last row; there may be fewer where rows lie closely together.
 
     All tasks read what has a time before `timestamp`; None: of this moment, by this machine's clock. So what is written
     while the job runs is not in it. This is no snapshot: what is deleted, or loses its last version to a newer one,
@@ -82,10 +87,11 @@ def splits(
 
     `columns` as types by name are for read_arrow(), as in Table.to_arrow. The other arguments are scan()'s; a `filter`
     that counts rows counts those of each split. A database of hbtable.open() is shared from now on (places.place_of).
-    TableNotFound, NoSuchFamily, BadFilter, AccessDenied: now, not in a task.
+    TableNotFound, NoSuchFamily, BadFilter, AccessDenied: now, not in a task. A table that is dropped or truncated
+    before a task has read its split ends that task, also where there is one of the same name again.
     """
     place = place_of(table)
-    at_least = at_least_one("'at_least'", at_least)
+    at_least = whole_number("'at_least'", at_least, 1, MOST_SPLITS)
     if timestamp is None:
         timestamp = wall_millis() + 1
     whole_number("timestamp", timestamp, 0, MAX_TIMESTAMP)
@@ -95,7 +101,10 @@ def splits(
     for _ in table.scan(b"\0", b"\0", columns=names, filter=filter, timestamp=timestamp, versions=versions):
         break  # one row was asked for, so that what is wrong with the request is found here
     types = dict(columns) if isinstance(columns, Mapping) else None
-    whole = Split(place, table.name, wanted.start, wanted.stop, timestamp, names, types, spec.filter, versions)
+    whole = Split(
+        place, table.name, wanted.start, wanted.stop, timestamp, names, types, spec.filter, versions,
+        table_id=table.table.record().table_id,
+    )  # fmt: skip
     by_tablet = list(_by_tablet(table, whole))
     finer = -(-at_least // max(len(by_tablet), 1))
     if finer == 1:

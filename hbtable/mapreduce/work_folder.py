@@ -47,7 +47,7 @@ class WorkFolder:
             )
         check_place(str(path), found, f"the 'work' folder {path}, of which files are run")
         self.path = path
-        self._head = f"hbtable job 1 {job}, of {_VERSIONS}\n".encode()
+        self._head = f"hbtable job 2 {job}, of {_VERSIONS}\n".encode()
 
     def of_job(self, job: str) -> "WorkFolder":
         return WorkFolder(self.path, job)

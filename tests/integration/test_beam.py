@@ -3,19 +3,21 @@
 All in one test: what takes long is Beam's import.
 """
 
-import re
+import pickle
+import struct
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pytest
 
 import hbtable
 from hbtable import dataflow
 from tests.harness.clicks_table import TYPES, assert_copied_once, clicks_server, plain, plain_records
 from tests.harness.document_blocks import run_blocks
+from tests.harness.engine_tables import Engine, Record, Written
+from tests.harness.secured_engine import CHECKS as CHECKS_OF_EVERY_ENGINE
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
 from tests.integration import test_mapreduce as jobs
@@ -76,16 +78,44 @@ def check_typed_records(stage: Stage) -> None:
     stage.run(lambda pipeline: equals(inside)(pipeline | source))
 
 
-def check_what_is_wrong_is_told(stage: Stage) -> None:
+def engine(stage: Stage) -> Engine:
     import apache_beam as beam
 
-    with pytest.raises(hbtable.NoSuchFamily):
-        dataflow.beam_source(stage.table, ["x:y"])
-    with pytest.raises(hbtable.WrongValue, match="timestamp -1 is out of range"):
-        dataflow.beam_sink(stage.table, -1)
-    with pytest.raises(Exception, match=re.escape("c:site")) as caught:
-        stage.run(lambda pipeline: pipeline | dataflow.beam_source(stage.table, {"c:site": pa.int64()}))
-    assert "int64 has 8" in str(caught.value)
+    def source(*table: Any, **rows: Any) -> Callable[[], list[Record]]:
+        made = dataflow.beam_source(*table, **rows)
+
+        def run() -> list[Record]:
+            found: list[Record] = []
+            kept = stage.folder / "found"
+
+            def keep(record: dict[str, Any]) -> None:
+                with kept.open("ab") as file:
+                    pickle.dump(tuple(record.values()), file)
+
+            kept.write_bytes(b"")
+            stage.run(lambda pipeline: pipeline | made | beam.Map(keep))
+            with kept.open("rb") as file:
+                while file.peek(1):
+                    found.append(pickle.load(file))
+            return sorted(found)
+
+        return run
+
+    def sink(table: hbtable.Table, column: str, **arguments: Any) -> Callable[[list[Written]], None]:
+        made = dataflow.beam_sink(table, **arguments)
+
+        def write(rows: list[Written]) -> None:
+            elements = [(row, {column: struct.pack(">q", number)}) for row, number in rows]
+            stage.run(lambda pipeline: pipeline | beam.Create(elements) | made)
+
+        return write
+
+    return Engine(source, sink, needs_types=False)
+
+
+def check_elements_of_another_form_are_refused(stage: Stage) -> None:
+    import apache_beam as beam
+
     before, sink = plain(stage.server, "clicks", include_timestamp=True), dataflow.beam_sink(stage.table)
     with pytest.raises(Exception, match=r"the element 'late' has to be \(row, {column: value}\)"):
         stage.run(lambda pipeline: pipeline | beam.Create(["late"]).with_output_types(Any) | sink)
@@ -100,11 +130,11 @@ def check_writes_leave_the_same_when_they_are_repeated(stage: Stage) -> None:
     assert_copied_once(stage.server, copy, 7)
 
 
-def check_word_count_has_what_mapreduce_has(stage: Stage) -> None:
+def check_word_count_and_inverted_index_have_what_mapreduce_has(stage: Stage) -> None:
     import apache_beam as beam
 
     owner: Any = stage.table.connection
-    web, counts = jobs.webtable(owner), owner.create_table("counts", ["n"])
+    web, counts, index = jobs.webtable(owner), owner.create_table("counts", ["n"]), owner.create_table("index", ["p"])
     words = jobs.word_counts()
     stage.run(
         lambda pipeline: (
@@ -117,6 +147,17 @@ def check_word_count_has_what_mapreduce_has(stage: Stage) -> None:
         )
     )
     assert plain(stage.server, "counts") == {word: {b"n:count": b"%d" % count} for word, count in words.items()}
+    stage.run(
+        lambda pipeline: (
+            pipeline
+            | dataflow.beam_source(web, ["contents:"])
+            | beam.FlatMap(lambda page: [(word, page[0]) for word in set(page[1][b"contents:"].split())])
+            | beam.GroupByKey()
+            | beam.MapTuple(lambda word, pages: (word, {b"p:" + page: b"" for page in pages}))
+            | dataflow.beam_sink(index)
+        )
+    )
+    assert plain(stage.server, "index") == jobs.inverted_index()
 
 
 def check_the_page_about_jobs(stage: Stage) -> None:
@@ -127,9 +168,9 @@ def check_the_page_about_jobs(stage: Stage) -> None:
 CHECKS: list[Callable[[Stage], None]] = [
     check_every_cell_in_another_process_while_a_server_is_killed_and_a_tablet_splits,
     check_typed_records,
-    check_what_is_wrong_is_told,
+    check_elements_of_another_form_are_refused,
     check_writes_leave_the_same_when_they_are_repeated,
-    check_word_count_has_what_mapreduce_has,
+    check_word_count_and_inverted_index_have_what_mapreduce_has,
     check_the_page_about_jobs,
 ]
 
@@ -138,3 +179,6 @@ def test_beam(stage: Stage, subtests: pytest.Subtests) -> None:
     for check in CHECKS:
         with subtests.test(check.__name__):
             check(stage)
+    for common in CHECKS_OF_EVERY_ENGINE:
+        with subtests.test(common.__name__):
+            common(engine(stage), stage.server, stage.folder)

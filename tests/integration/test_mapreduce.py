@@ -31,6 +31,15 @@ def word_counts() -> Counter[bytes]:
     return Counter(word for text in PAGES.values() for word in text.encode().split())
 
 
+def inverted_index() -> dict[bytes, Columns]:
+    """The same of the table that postings() and index() make of them."""
+    found: defaultdict[bytes, Columns] = defaultdict(dict)
+    for row, text in PAGES.items():
+        for word in text.encode().split():
+            found[word][b"p:" + row.encode()] = b""
+    return found
+
+
 def words(row: bytes, columns: Columns) -> Iterator[tuple[bytes, int]]:
     mapreduce.count("pages")
     for word in columns[b"contents:"].split():

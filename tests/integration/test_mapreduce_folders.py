@@ -289,7 +289,7 @@ def test_a_folder_of_another_version_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "work" / "x"
     head, _, rest = file.read_bytes().partition(b"\n")
     ours = (hbtable.__version__, ".".join(map(str, sys.version_info[:2])))
-    assert head.decode() == "hbtable job 1 a, of hbtable {} and Python {}".format(*ours)
+    assert head.decode() == "hbtable job 2 a, of hbtable {} and Python {}".format(*ours)
     for other in (head.replace(ours[0].encode(), b"9.9.9"), head.replace(ours[1].encode(), b"3.99")):
         file.write_bytes(other + b"\n" + rest)
         with pytest.raises(Corruption, match="begins as no file of this job, by hbtable "):
