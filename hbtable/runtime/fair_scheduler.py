@@ -4,11 +4,12 @@ Without this, each connection with a request and each task in the middle of long
 event loop: one client with 200 connections, or with 40 scans in slices, made every other one wait for all of them.
 
 Each client (by address) has a share, and the server's own work (flushes, compactions) has one. Whoever wants to compute
-waits in its share's queue when the round is no longer young, and shares take turns by deficit round robin
-(fair_shares.py). Between two passes the loop looks at its sockets, so that a client with a single request is never
-behind another's hundred.
+waits in its share's queue when others do, or when the round is no longer young, and shares take turns by deficit round
+robin (fair_shares.py). Between two passes the loop looks at its sockets, so that a client with a single request is
+never behind another's hundred.
 
-The usual request, of a client that has no other waiting in a round that has just begun, goes straight on.
+The usual request, while nobody else waits in a round that has just begun, goes straight on. Beside others none does:
+its time would be nobody's, and whoever sends requests one after the other would have as much again as all that wait.
 """
 
 import sys
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from gevent.hub import Async, Loop
 
 _PASS_SECONDS: Final = 0.001
-"""So long the queues are served, or requests go straight on, before the loop looks at its sockets again. Longer: fewer
-looks, and a longer wait for who comes meanwhile."""
+"""So long the queues are served before the loop looks at its sockets again. Longer: fewer looks, and a longer wait for
+who comes meanwhile."""
 _ALONE_SECONDS: Final = 0.004
 """So long requests of a client go straight on while nobody else waits: they may overtake each other, and a queue costs
 each 4 us. A newcomer waits for them."""
@@ -78,6 +79,9 @@ class FairScheduler:
         self._waiting = 0
         self._round = -1
         self._round_began = 0.0
+        self._straight: HubShare | None = None
+        self._straight_from = 0.0
+        """The last request that went straight on in this round was of that share, and began then."""
         self.calls = 0
         """Requests that wait for their turn, and not for being refused."""
         self.refused = 0
@@ -95,7 +99,10 @@ class FairScheduler:
     @switches
     def pause(self) -> None:
         """*Switches.* The next turn of the calling task, after a look at the sockets."""
-        share = getattr(gevent.getcurrent(), "share", self._own)
+        share: HubShare = getattr(gevent.getcurrent(), "share", self._own)
+        if share is self._straight and self._loop is not None and self._loop.iteration == self._round:
+            self._shares.spent(share, self.clock() - self._straight_from)  # who came meanwhile is first
+            self._straight = None
         turn = HubTurn(gevent.getcurrent(), share, False)
         self._queue(turn)
         self.give_way(turn)
@@ -118,15 +125,17 @@ class FairScheduler:
     def goes_on(self, share: HubShare, now: float) -> bool:
         """Whether a request of `share` need not wait."""
         waiting = self._shares.waiting
-        is_alone = not waiting or waiting == share.waits + self._refusals.waits  # who is sent away is no competitor
-        if is_alone or not share.calls:
-            loop = self._loop or self.begin_hub()
-            if loop.iteration != self._round:
-                self._round = loop.iteration
-                self._round_began = now
-                return True
-            return now - self._round_began < (_ALONE_SECONDS if is_alone else _PASS_SECONDS)
-        return False
+        if waiting and waiting != share.waits + self._refusals.waits:  # who is sent away is no competitor
+            return False  # nobody counts the time of what goes straight on
+        loop = self._loop or self.begin_hub()
+        if loop.iteration != self._round:
+            self._round = loop.iteration
+            self._round_began = now
+        elif now - self._round_began >= _ALONE_SECONDS:
+            return False
+        self._straight = share
+        self._straight_from = now
+        return True
 
     def line_up(self, turn: HubTurn, most: int) -> None:
         """A request waits from now on, or some request waits for being refused. Does not switch."""
@@ -192,6 +201,7 @@ class FairScheduler:
         assert self._loop is not None
         now = self._round_began = self.clock()
         self._round = self._loop.iteration
+        self._straight = None
         until = now + _PASS_SECONDS
         left = self._waiting
         while left and now < until:

@@ -127,6 +127,14 @@ class FairShares(Generic[Turn]):
             of_ring = seconds / min(1.0, share.weight) if len(self._ring) == 1 else seconds
             self._ahead_seconds = max(0.0, self._ahead_seconds - of_ring)
 
+    def spent(self, share: Share[Turn], seconds: float) -> None:
+        """It had so much time beside its turns, just now."""
+        if not share.waits:
+            now = self._clock()
+            share.credit = min(self._quantum_seconds, share.credit + now - share.left_at)
+            share.left_at = now
+        self.took(share, seconds, went_ahead=False)
+
     def put_aside(self, share: Share[Turn]) -> None:
         """next() passes over the one that it gave last, until take_back()."""
         (self._ahead if share.goes_ahead else self._ring).popleft()

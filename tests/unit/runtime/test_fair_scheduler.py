@@ -138,7 +138,9 @@ def test_what_comes_during_a_slice_is_worked_on_before_the_next_one(hub: Hub) ->
             hub.done.append("neighbour")
 
     def scan() -> None:
-        hub.fair_scheduler.adopt(hub.fair_scheduler.share("scans"))
+        share = hub.fair_scheduler.share("scans")
+        hub.fair_scheduler.adopt(share)
+        hub.fair_scheduler.begin(share, 1000, hub.now)
         for _ in range(10):
             hub.compute("slice", 0.004)
             far.send(b"x")
@@ -147,6 +149,45 @@ def test_what_comes_during_a_slice_is_worked_on_before_the_next_one(hub: Hub) ->
     hub.tasks.extend(gevent.spawn(task) for task in (neighbour, scan))
     with near, far:
         assert hub.run() == ["slice", "neighbour"] * 10
+
+
+@pytest.mark.parametrize(("seconds", "connections"), [(0.0002, 5), (0.001, 1), (0.003, 1), (0.003, 5)])
+def test_requests_one_after_the_other_count_for_their_client(hub: Hub, seconds: float, connections: int) -> None:
+    """They went straight on before those that waited, and nobody counted their time: the server's own work had a
+    twelfth. One of `connections` has its next request there as soon as it is answered."""
+    spent = dict.fromkeys(("calls", "scans", "other scan", "server"), 0.0)
+
+    def work(who: str, took: float) -> bool:
+        hub.now += took
+        spent[who] += took
+        return hub.now < 1.0
+
+    def calls(near: gevent.socket.socket, far: gevent.socket.socket) -> None:
+        share = hub.fair_scheduler.share("a")
+        hub.fair_scheduler.adopt(share)
+        gate = RequestGate(hub.fair_scheduler, share, 1000)
+        readable = gevent.get_hub().loop.io(near.fileno(), 1)
+        with near, far:
+            far.send(b"x")
+            while True:
+                gate.wait(readable, lambda: False)
+                near.recv(1)
+                gate(hub.now)
+                if not work("calls", seconds):
+                    return
+                far.send(b"x")
+
+    def scan(who: str, client: str) -> None:
+        if client:
+            hub.fair_scheduler.adopt(hub.fair_scheduler.share(client))
+        while work(who, 0.001):
+            hub.fair_scheduler.pause()
+
+    hub.tasks += [gevent.spawn(scan, "scans", "a") for _ in range(10)]
+    hub.tasks += [gevent.spawn(scan, "other scan", "b"), gevent.spawn(scan, "server", "")]
+    hub.tasks += [gevent.spawn(calls, *gevent.socket.socketpair()) for _ in range(connections)]
+    hub.run()
+    assert min(spent["other scan"], spent["server"], spent["calls"] + spent["scans"]) > 0.3, spent
 
 
 def test_the_servers_own_work_has_a_third_however_many_clients_there_are(hub: Hub) -> None:
