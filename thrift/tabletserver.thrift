@@ -306,6 +306,15 @@ service TabletService {
     5: binary startRow, 6: binary stopRow, 7: i64 timestamp) throws (1: RpcError error)
 }
 
+/** Calls of HBase's clients that the server of their row carries out for the one that they came to. */
+service RelayService {
+  /** One of the methods get*, getRow*. */
+  binary relay_read(1: string incarnation, 2: i64 tabletId, 3: binary message, 100: optional i64 waitMillis,
+    101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
+  /** One of the methods mutateRow, mutateRowTs. On return it is in the log, durable as configured, and visible. */
+  binary relay_write(1: string incarnation, 2: i64 tabletId, 3: binary message) throws (1: RpcError error)
+}
+
 /** `epoch` is that of the master's lock: a smaller one than the highest seen is refused. */
 service TabletAdmin {
   /** Recovers the tablet from its files and logs and serves it. Idempotent for the same generation. */

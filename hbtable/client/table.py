@@ -201,6 +201,19 @@ class Table(LocatedTable):
             else:
                 return None if within.stop == rows.stop else RowRange(within.stop, rows.stop)
 
+    # ---------------------------------------------------------------- as clients sent them
+
+    @switches
+    def ask_owner(self, row: bytes, ask: Callable[[TabletRecord], bytes], write: bool) -> bytes:
+        """Asks for the tablet of the row, and again where `ask` raises what a call to its server raises: another may
+        have the tablet by then. Returns what `ask` does."""
+        retries = None
+        while True:
+            try:
+                return ask(self.find(self._id or self._open(), row))
+            except (StaleLocation, Unavailable, LockLost) as error:
+                retries = self._again(error, retries, row, write)
+
     # ---------------------------------------------------------------- reads
 
     @switches

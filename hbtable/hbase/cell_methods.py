@@ -19,6 +19,9 @@ SCANS_OPENED: Final = _named(
 )
 OPEN_SCANS: Final = _named("scannerGet scannerGetList scannerClose")
 WRITES_BY_STRUCT: Final = _named("increment append")
+PASSED_ON_READS: Final = READS_OF_A_ROW
+PASSED_ON_WRITES: Final = _named("mutateRow mutateRowTs")
+"""The calls that tablet servers carry out for each other as they came (hbase/relays/role_relay.py)."""
 
 THRIFT1: Final = frozenset(["incrementRows"]).union(
     READS_OF_A_ROW, WRITES_OF_A_ROW, READS_OF_ROWS, BATCHES, SCANS_OPENED, OPEN_SCANS, WRITES_BY_STRUCT

@@ -14,6 +14,7 @@ from hbtable.hbase.log_limiter import LogLimiter
 from hbtable.hbase.relays.direct_answers import DirectStream
 from hbtable.hbase.relays.direct_calls import DirectCalls, RelayedClient
 from hbtable.hbase.relays.relay import Ask, Relay
+from hbtable.hbase.relays.role_relay import RoleRelay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
@@ -42,8 +43,8 @@ class ConnectionContext:
 
     __slots__ = (
         "_runtime", "budget", "clock", "draining", "host", "in_flight", "join", "leaving", "log_limiter",
-        "message_bytes", "methods", "pause", "port", "registry", "relay", "request_gate", "security", "slow",
-        "stall_seconds", "user", "wall_millis", "wires",
+        "message_bytes", "methods", "pause", "port", "registry", "relay", "request_gate", "role_relay", "security",
+        "slow", "stall_seconds", "user", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,8 @@ class ConnectionContext:
         """Clients are to go by themselves."""
         self.relay: Relay | None = None
         """Passes calls on to gateways of other processes."""
+        self.role_relay: RoleRelay | None = None
+        """Has calls carried out by other tablet servers."""
         self.host = "127.0.0.1"
         self.port = 0
 
@@ -99,8 +102,10 @@ class ConnectionContext:
     def relay_of(self, relayed: bool, stream: Stream, wire: Wire) -> Ask | None:
         """The function that is asked first for the answers to a client's calls; None: there is none. `relayed`: another
         gateway passes them on."""
-        if self.relay is None or wire.read_head is not read_strict:
+        if wire.read_head is not read_strict:
             return None
+        if self.relay is None:
+            return None if self.role_relay is None else self.role_relay.ask
         if isinstance(stream, DirectStream):
             return partial(stream.take, self.relay)
         return self.relay.refuse if relayed else self.relay.ask

@@ -51,6 +51,8 @@ from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.relays.direct_answers import accept_link
 from hbtable.hbase.relays.relay import RELAYED, Relay
+from hbtable.hbase.relays.relayed_calls import RelayedCalls
+from hbtable.hbase.relays.role_relay import RoleRelay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
@@ -59,6 +61,7 @@ from hbtable.hbase.thrift2.scanners import Thrift2ScannerCalls
 from hbtable.hbase.thrift2.tables import Thrift2TableCalls
 from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.metrics.registry import Registry
+from hbtable.rpc.services import TabletService
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.occupancy import Occupancy
@@ -264,6 +267,15 @@ class ThriftGateway:
     def relay_by(self, relay: Relay) -> None:
         """Calls are passed on from now on. Only without users: those are known to this gateway alone."""
         self._context.relay = relay if self._guard is None else None
+
+    def relay_by_roles(self, relay: RoleRelay) -> None:
+        """The same for calls that other tablet servers carry out."""
+        self._context.role_relay = relay if self._guard is None else None
+
+    def relayed_calls(self, service: TabletService) -> RelayedCalls:
+        """Carries out what other gateways pass on to the tablet server beside this one, whose calls are `service`."""
+        options, wire = self._options, self._context.wires[sniffing.Protocol.STRICT]
+        return RelayedCalls(service, self._context, wire, options.answer_bytes, options.cell_bytes)
 
     @property
     def port(self) -> int:

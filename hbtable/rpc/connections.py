@@ -84,9 +84,11 @@ class RpcOptions:
 
     def seconds(self, timeout: CallTimeout) -> float:
         """The deadline of a call."""
+        if timeout is CallTimeout.READ:  # without a hash of an Enum, which is Python's own
+            return self.read_seconds
+        if timeout is CallTimeout.WRITE:
+            return self.write_seconds
         return {
-            CallTimeout.READ: self.read_seconds,
-            CallTimeout.WRITE: self.write_seconds,
             CallTimeout.REPORTS: self.census_seconds,
             CallTimeout.LOAD: self.load_seconds,
             CallTimeout.ORDER: self.order_seconds,

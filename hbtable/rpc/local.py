@@ -2,7 +2,7 @@
 of a transport in the embedded cluster) and by the server that answers other processes' calls (thrift_server.py)."""
 
 from hbtable.errors import StaleLocation, Unavailable
-from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.rpc.services import MasterService, RelayService, TabletAdmin, TabletService
 
 
 class LocalTransport:
@@ -11,15 +11,21 @@ class LocalTransport:
     def __init__(self) -> None:
         self._services: dict[str, TabletService] = {}
         self._admins: dict[str, TabletAdmin] = {}
+        self._relays: dict[str, RelayService] = {}
         self._master: MasterService | None = None
 
     def register_server(self, incarnation: str, service: TabletService, admin: TabletAdmin) -> None:
         self._services[incarnation] = service
         self._admins[incarnation] = admin
 
+    def register_relays(self, incarnation: str, relays: RelayService) -> None:
+        """Adds what a registered server does for gateways of others."""
+        self._relays[incarnation] = relays
+
     def remove_server(self, incarnation: str) -> None:
         self._services.pop(incarnation, None)
         self._admins.pop(incarnation, None)
+        self._relays.pop(incarnation, None)
 
     def register_master(self, master: MasterService | None) -> None:
         self._master = master
@@ -36,6 +42,12 @@ class LocalTransport:
         if service is None:
             raise StaleLocation(f"tablet server {incarnation} is gone")
         return service
+
+    def relays(self, incarnation: str) -> RelayService:
+        relays = self._relays.get(incarnation)
+        if relays is None:
+            raise StaleLocation(f"tablet server {incarnation} is gone")
+        return relays
 
     def tablet_admin(self, incarnation: str) -> TabletAdmin:
         admin = self._admins.get(incarnation)

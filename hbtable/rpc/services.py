@@ -124,6 +124,21 @@ class TabletService(TabletsHere):
         know the call."""
 
 
+class RelayService(Service):
+    """Calls of HBase's clients that the server of their row carries out for the one that they came to. A `message` is a
+    call of Thrift1 about one row as it came, in the strict binary protocol without a frame; what is returned is its
+    answer as it goes out, never an error of the call's own: errors are raised, as by TabletService. `tablet_id` as
+    there. Older releases do not know these calls."""
+
+    @call(CallTimeout.READ, changes_nothing=True)
+    def relay_read(self, tablet_id: int, message: bytes) -> bytes:
+        """One of the methods get*, getRow*."""
+
+    @call(CallTimeout.WRITE)
+    def relay_write(self, tablet_id: int, message: bytes) -> bytes:
+        """One of the methods mutateRow, mutateRowTs. On return it is in the log, durable as configured, and visible."""
+
+
 class TabletAdmin(Service):
     """The calls of a master to a tablet server. Each call carries the master's epoch; a smaller one than the highest
     seen is refused with LockLost."""

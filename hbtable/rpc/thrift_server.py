@@ -295,6 +295,8 @@ class RpcServer:
             target = self._roles.master()
         elif method.role is Role.TABLETS:
             target, arguments = self._roles.tablet_service(arguments[0]), arguments[1:]
+        elif method.role is Role.RELAYS:
+            target, arguments = self._roles.relays(arguments[0]), arguments[1:]
         else:
             target, arguments = self._roles.tablet_admin(arguments[0]), arguments[1:]
         return getattr(target, method.name)(*arguments)

@@ -13,7 +13,7 @@ from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
 from hbtable.rpc.proof import ClusterKey
-from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.rpc.services import MasterService, RelayService, TabletAdmin, TabletService
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network import sockets
 from hbtable.switches import switches
@@ -63,11 +63,12 @@ class CheckedTabletService(TabletService):
 class _Server:
     """The connections to one tablet server."""
 
-    __slots__ = ("admin", "peer", "tablets")
+    __slots__ = ("admin", "peer", "relays", "tablets")
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.tablets = CheckedTabletService(peer.carry)
+        self.relays = RelayService(peer.carry)
         self.admin = TabletAdmin(peer.carry)
 
 
@@ -104,6 +105,13 @@ class RpcTransport:
         if self._local.serves(incarnation):
             return self._local.tablet_service(incarnation)
         return (self._servers.get(incarnation) or self._find(incarnation)).tablets
+
+    @switches
+    def relays(self, incarnation: str) -> RelayService:
+        """*Switches* the first time. StaleLocation when no such server is alive."""
+        if self._local.serves(incarnation):
+            return self._local.relays(incarnation)
+        return (self._servers.get(incarnation) or self._find(incarnation)).relays
 
     @switches
     def tablet_admin(self, incarnation: str) -> TabletAdmin:

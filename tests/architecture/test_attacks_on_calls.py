@@ -58,6 +58,7 @@ LEFT_OUT: Final[dict[str, dict[str, str]]] = {
         _OPERATORS: "clear_block_cache compact family_usage flush roll_log switch_compactions",
         _BETWEEN: "files_in_flight load_tablet ping served_changes served_record sort_log_part tablets task_deaths "
         "unload_tablet update_schema valid_from_now",
+        "they carry calls of clients, which a gateway has decoded, and which are attacked": "relay_read relay_write",
     },
     "master": {
         _SMALL: "alter_table enable_table truncate_table",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hbtable
-from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.rpc.services import MasterService, RelayService, TabletAdmin, TabletService
 
 ROOT = Path(__file__).parents[2]
 MODELS = [
@@ -47,6 +47,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         _BETWEEN_ROLES: "load_tablet unload_tablet update_schema sort_log_part served_changes served_record "
         "files_in_flight ping",
         _ASKS: "family_usage task_deaths",
+        "a gateway makes them of its clients' calls, which are compared with those by the owner itself "
+        "(test_role_relay.py)": "relay_read relay_write",
         _STORIES: "clear_block_cache roll_log switch_compactions",
     },
     "master": {
@@ -104,7 +106,7 @@ def of_interface(name: str) -> set[str]:
 
 CALLS = {
     "library": public(hbtable.Table, hbtable.RowChanges),
-    "tablets": public(TabletService, TabletAdmin),
+    "tablets": public(TabletService, RelayService, TabletAdmin),
     "master": public(MasterService),
     "Thrift1": of_interface("hbase"),
     "Thrift2": of_interface("hbase2"),

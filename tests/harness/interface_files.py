@@ -17,12 +17,20 @@ from hbtable.rpc.codec import call_budget, cells, errors, model
 from hbtable.rpc.codec.call_budget import COST_FIELD
 from hbtable.rpc.codec.calls import METHODS, USERS_METHODS, RpcMethod
 from hbtable.rpc.declaration import DeclaredCall, calls_of, type_of
-from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin, TabletService
+from hbtable.rpc.services import (
+    MasterService,
+    NamespaceName,
+    RelayService,
+    ServerName,
+    TableName,
+    TabletAdmin,
+    TabletService,
+)
 from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, REQUIRED, TEXT, TEXT_MAP, Field, Struct, ValueType
 from hbtable.thrift.wire import LIST, SET, STRING
 
 FOLDER = Path(__file__).parents[2] / "thrift"
-SERVICES = {"tabletserver": (TabletService, TabletAdmin), "master": (MasterService,)}
+SERVICES = {"tabletserver": (TabletService, RelayService, TabletAdmin), "master": (MasterService,)}
 """By file."""
 FILES = (*SERVICES, "admin")
 _SECTION = "what rpc/services.py declares: make interfaces */\n"

@@ -235,11 +235,11 @@ def outcome_unknown(owner: str, method: ThriftMethod, values: Sequence[Any], why
 def _has_only_puts(name: str, values: Sequence[Any]) -> bool:
     if name in BATCHES:
         # A batch of three is a row's put, made quickly (codec.fast_puts).
-        return all(len(batch) != 2 or _are_puts(batch[1]) for batch in values[1])
-    return name in _MUTATIONS and _are_puts(values[2])
+        return all(len(batch) != 2 or are_puts(batch[1]) for batch in values[1])
+    return name in _MUTATIONS and are_puts(values[2])
 
 
-def _are_puts(mutations: Sequence[Mutation] | None) -> bool:
+def are_puts(mutations: Sequence[Mutation] | None) -> bool:
     return not any(mutation[0] for mutation in mutations or ())
 
 

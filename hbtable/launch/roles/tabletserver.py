@@ -10,6 +10,7 @@ that safe. A lost lock ends the process in the middle of whatever it does.
 from collections.abc import Callable
 from typing import final
 
+from hbtable.hbase.relays.role_relay import RoleRelay
 from hbtable.launch.composed_server import compose_server, drain
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
@@ -72,6 +73,9 @@ class TabletServerProcess:
         role = self.role
         self._rpc, self._address = environment.serve_roles(local, self._listen.tabletserver_port)
         self._gateway.compose(transport, registry, client, guard)
+        gateway = self._gateway.server
+        gateway.relay_by_roles(RoleRelay(role.incarnation, client.table, transport.relays, registry))
+        local.register_relays(role.incarnation, gateway.relayed_calls(local.tablet_service(role.incarnation)))
         reachability = self._configuration.options("reachability", ReachabilityOptions)
         self._observer = Observer(runtime, session, transport, role.incarnation, reachability, registry)
         self._giving_up = GivingUp(

@@ -11,6 +11,7 @@ once.
 from collections.abc import Callable
 from typing import final
 
+from hbtable.hbase.relays.role_relay import RoleRelay
 from hbtable.launch.composed_server import compose_client
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
@@ -60,6 +61,7 @@ class ThriftGatewayProcess:
             runtime, session, transport, Locator(session, transport, runtime), gateway.security
         )
         gateway.compose(transport, registry, client, guard)
+        gateway.server.relay_by_roles(RoleRelay("", client.table, transport.relays, registry))
         self._status = ProcessStatus(runtime, registry, session)
         self._memory = environment.watch_memory(registry, [gateway.server.budget])
         gateway.open()

@@ -21,16 +21,17 @@ from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
-from hbtable.rpc.codec import model
+from hbtable.rpc.codec import model, relayed
 from hbtable.rpc.codec.call_budget import COST_FIELD, COST_OF_CALL, SPENT_FIELD, WAIT_FIELD, CallBudget, CostOfCall
 from hbtable.rpc.codec.cells import CELLS, ROW_MUTATION, ROW_MUTATIONS, ROWS
 from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
 from hbtable.rpc.declaration import ADDED, CallTimeout, DeclaredCall, calls_of
-from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.rpc.services import MasterService, RelayService, TabletAdmin, TabletService
 from hbtable.switches import switches
 from hbtable.thrift.binary_reader import read_strict, read_value
 from hbtable.thrift.binary_writer import write
 from hbtable.thrift.failures import APPLICATION_EXCEPTION, encode_failure
+from hbtable.thrift.frames import LARGE_CHUNK_BYTES
 from hbtable.thrift.message import MessageReader, MessageWriter
 from hbtable.thrift.shapes import (
     BINARY,
@@ -50,6 +51,7 @@ class Role(Enum):
     """The object that has a method."""
 
     TABLETS = "TabletService"
+    RELAYS = "RelayService"
     ADMIN = "TabletAdmin"
     MASTER = "MasterService"
     PEER = "PeerService"
@@ -66,17 +68,16 @@ class Failure(NamedTuple):
 FOR_USER: Final = "_for_user"
 """Behind the name of a call to tablets: the same for a user, whose name and groups come before its arguments."""
 NO_BUDGET: Final = CallBudget()
-_WRITES_ALONE: Final = ("mutate", "delete_range")
+_WRITES_ALONE: Final = ("mutate", "delete_range", "relay_write")
 """Calls that read nothing whose cost could be limited."""
 
 
-@final
 class RpcMethod:
     """One call as messages (declaration.DeclaredCall)."""
 
     __slots__ = (
-        "_head", "_reply_head", "arguments", "for_user", "is_budgeted", "name", "repeatable", "result", "role",
-        "timeout",
+        "_head", "_reply_head", "arguments", "for_user", "is_budgeted", "name", "repeatable", "result", "returns",
+        "role", "timeout",
     )  # fmt: skip
 
     def __init__(
@@ -94,19 +95,16 @@ class RpcMethod:
         """The declared call that this one is for a user; empty: it is the declared one itself."""
         self.timeout = timeout
         self.repeatable = repeatable
-        self.is_budgeted = role is Role.TABLETS and name.removesuffix(FOR_USER) not in _WRITES_ALONE
+        self.is_budgeted = role in (Role.TABLETS, Role.RELAYS) and name.removesuffix(FOR_USER) not in _WRITES_ALONE
         """Whether the budget of a request goes with it, and its cost comes back."""
         wait, spent = Field(WAIT_FIELD, "waitMillis", INTEGER, 0), Field(SPENT_FIELD, "spent", COST_OF_CALL, None)
         self.arguments = Struct([*fields, wait, spent] if self.is_budgeted else fields)
         success = [] if result is None else [Field(0, "success", result, None)]
         cost = [Field(COST_FIELD, "cost", COST_OF_CALL, None)] if self.is_budgeted else []
         self.result = Struct([*success, Field(1, "error", RPC_ERROR, None), *cost])
+        self.returns = bool(success)
         self._head = _head(CALL, name.encode())
         self._reply_head = _head(REPLY, name.encode())
-
-    @property
-    def returns(self) -> bool:
-        return self.result.fields[0].id == 0
 
     @switches
     def request(
@@ -170,6 +168,61 @@ class RpcMethod:
         if values[0] is None:
             raise Corruption("a message", position, f"the answer to {self.name} holds neither a result nor an error")
         return values[0], cost
+
+
+@final
+class RelayedMethod(RpcMethod):
+    """A call of RelayService: what is usual is read and written in one go (codec/relayed.py)."""
+
+    __slots__ = ()
+
+    @switches
+    def request(
+        self,
+        sequence: int,
+        arguments: Sequence[Any],
+        pause: Callable[[], None],
+        budget: CallBudget = NO_BUDGET,
+    ) -> bytes:
+        incarnation, tablet_id, message = arguments
+        if budget.spent is not None or len(message) > LARGE_CHUNK_BYTES:
+            return super().request(sequence, arguments, pause, budget)
+        to = incarnation.encode("utf-8", "surrogatepass")
+        return relayed.call(self._head, sequence, to, tablet_id, message, WAIT_FIELD, budget.wait_millis)
+
+    @switches
+    def reply(
+        self,
+        sequence: int,
+        value: Any,
+        error: RpcError | None,
+        pause: Callable[[], None],
+        cost: CostOfCall | None = None,
+    ) -> bytes:
+        if error is not None or cost is not None:
+            return super().reply(sequence, value, error, pause, cost)
+        return relayed.answer(self._reply_head, sequence, value)
+
+    @switches
+    def read_call(self, source: MessageReader, position: int) -> tuple[tuple[Any, ...], CallBudget | None]:
+        found = relayed.called(source.data, position, WAIT_FIELD)
+        if found is None:
+            return super().read_call(source, position)
+        to, tablet_id, message, wait = found
+        try:
+            arguments = (to.decode("utf-8", "surrogatepass"), tablet_id, message)
+        except UnicodeDecodeError:
+            return super().read_call(source, position)  # which says what is wrong
+        return arguments, CallBudget(wait) if self.is_budgeted else None
+
+    @switches
+    def read_answer(self, data: bytes, sequence: int, pause: Callable[[], None]) -> tuple[Any, CostOfCall | None]:
+        head = self._reply_head
+        if data.startswith(head) and data.startswith(sequence.to_bytes(4, "big"), len(head)):
+            answer = relayed.answered(data, len(head) + 4)
+            if answer is not None:
+                return answer, None
+        return super().read_answer(data, sequence, pause)
 
 
 @switches
@@ -278,13 +331,15 @@ def _method(role: Role, declared: DeclaredCall) -> RpcMethod:
     for parameter in declared.parameters:
         fields.append(_field(len(fields) + 1, parameter))
     result = None if declared.returns is None else _shape(declared.returns)
-    return RpcMethod(role, declared.name, fields, result, declared.timeout, declared.repeatable)
+    kind = RelayedMethod if role is Role.RELAYS else RpcMethod
+    return kind(role, declared.name, fields, result, declared.timeout, declared.repeatable)
 
 
 METHODS: Final[dict[str, RpcMethod]] = {
     name: _method(role, declared)
     for role, service in (
         (Role.TABLETS, TabletService),
+        (Role.RELAYS, RelayService),
         (Role.ADMIN, TabletAdmin),
         (Role.MASTER, MasterService),
     )

@@ -286,7 +286,7 @@ def connect(host: str, port: int, timeout_seconds: float) -> Socket:
         raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror or error}") from error
     socket.settimeout(None)
     prepare(socket)
-    return socket
+    return ServedSocket(socket)
 
 
 def is_quiet(socket: Socket) -> bool:

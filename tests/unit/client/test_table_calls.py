@@ -427,3 +427,49 @@ def test_a_range_of_nothing_and_one_of_what_is_no_row_are_refused(cluster, clien
         with pytest.raises(InvalidRequest):
             table.delete_range(RowRange(*rows))
     assert cluster.calls() == []
+
+
+def test_whoever_passes_calls_on_is_told_which_tablet_to_ask_until_one_answers(cluster, client, put):
+    _, tablets = cluster.put_table(b"t")
+    table = client.table(b"t")
+    table.mutate([put(b"a")])
+    asked = []
+
+    def ask(record):
+        asked.append(record.owner)
+        cluster.transport.tablet_service(record.owner).read_rows(record.tablet_id, [b"a"], EVERYTHING)
+        return b"answer"
+
+    assert table.ask_owner(b"a", ask, False) == b"answer"
+    cluster.serve(tablets[0], "s1")
+    assert table.ask_owner(b"a", ask, True) == b"answer"
+    assert asked == ["s0", "s0", "s1"]
+    cluster.serve(tablets[0], "")
+    cluster.runtime.spawn(lambda: (cluster.runtime.sleep(5), cluster.serve(tablets[0], "s0")))
+    assert table.ask_owner(b"a", ask, True) == b"answer"
+    assert 5 <= cluster.runtime.now < 7
+
+
+@pytest.mark.parametrize(
+    ("error", "write", "told"),
+    [
+        (OutcomeUnknown("who knows"), True, OutcomeUnknown),
+        (OutOfSpace("full"), True, OutOfSpace),
+        (NoSuchFamily("x"), True, NoSuchFamily),
+        (LockLost("s0 lost its lock"), True, OutcomeUnknown),
+        (Unavailable("busy"), False, Unavailable),
+    ],
+)
+def test_calls_that_are_passed_on_end_as_others_do(cluster, client, put, error, write, told):
+    cluster.put_table(b"t")
+    table = client.table(b"t")
+    table.mutate([put(b"a")])
+    tries = []
+
+    def ask(record):
+        tries.append(record)
+        raise error
+
+    with pytest.raises(told, match=str(error)):
+        table.ask_owner(b"a", ask, write)
+    assert (len(tries) > 1) is (told is Unavailable)

@@ -9,6 +9,7 @@ from typing import Annotated
 import pytest
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
+from hbtable.hbase.relays.relayed_calls import RelayedCalls
 from hbtable.master.service import MasterCalls
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
@@ -18,7 +19,7 @@ from hbtable.model.status import CacheEviction, Collection, ServedChanges, Serve
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.calls import METHODS, Role
 from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call, calls_of, type_of
-from hbtable.rpc.services import MasterService, ServerName, TableName, TabletAdmin, TabletService
+from hbtable.rpc.services import MasterService, RelayService, ServerName, TableName, TabletAdmin, TabletService
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
 from tests.harness import interface_files
@@ -39,6 +40,8 @@ ARGUMENTS = {
         (7, b"r", ReadSpec({b"f": frozenset((b"q",))}, 3, 9), "<=", b"v", MUTATION, 0),
         (7, b"r", EVERYTHING, "", None, MUTATION, 5),
     ],
+    "relay_read": [(7, b"call")],
+    "relay_write": [(7, b"call"), (7, b"")],
     "load_tablet": [(1, RECORD, SCHEMA)],
     "unload_tablet": [(1, 2)],
     "update_schema": [(1, 2, SCHEMA)],
@@ -96,6 +99,8 @@ ANSWERS = {
     "check_and_mutate": True,
     "mutate_if": True,
     "scan_with_times": ScanPage([(b"r", [(b"f:q", 5, b"v")])], None),
+    "relay_read": b"answer",
+    "relay_write": b"",
     "sort_log_part": SortedRun(1, 2, 3, 4),
     "switch_compactions": True,
     "split": False,
@@ -178,7 +183,12 @@ def test_programs_get_lists_of_all_that_they_get_alone() -> None:
 
 @pytest.mark.parametrize(
     "service, carrier",
-    [(MasterService, MasterCalls), (TabletAdmin, TabletServerAdmin), (TabletService, TabletServer)],
+    [
+        (MasterService, MasterCalls),
+        (TabletAdmin, TabletServerAdmin),
+        (TabletService, TabletServer),
+        (RelayService, RelayedCalls),
+    ],
 )
 def test_every_declared_call_is_carried_out_with_the_declared_parameters(service: type, carrier: type) -> None:
     declared = {name: ["self", *(each.name for each in one.parameters)] for name, one in calls_of(service).items()}

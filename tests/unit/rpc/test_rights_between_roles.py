@@ -56,6 +56,11 @@ FOR_ROLES: Final = _names(
 """Need the key alone: a gateway has asked for its user's right before it sends them (hbase/permissions/methods.py)."""
 
 
+FOR_NOBODY: Final = _names("relay_read relay_write")
+"""Need the key, and say no user: the server of the row carries them out as nobody's calls to a tablet, which are
+refused where users are asked who they are."""
+
+
 class Need(NamedTuple):
     """All of `rights` at `scope` or a wider one. `narrowed`: some right below is enough, and the call sees as much."""
 
@@ -106,7 +111,7 @@ LETTERS: Final = ["R", "W", "RW", "X", "C", "A", "XCA"]
 
 
 class Recorder(TabletService):
-    """What reaches the role itself, of any of the three services."""
+    """What reaches the role itself, of any of its services."""
 
     def __init__(self) -> None:
         self.reached: list[str] = []
@@ -136,6 +141,7 @@ class Roles:
         guarded = GuardedTabletService(recorder, tablets, DataChecks(lambda: self.permissions, acting_user))
         roles = LocalTransport()
         roles.register_server("s1", guarded, recorder)  # type: ignore[arg-type]
+        roles.register_relays("s1", recorder)  # type: ignore[arg-type]
         roles.register_master(recorder)  # type: ignore[arg-type]
         self.server = RpcServer(self.runtime, roles, lambda handle: serve(HOST, 0, handle), None, key(KEY))
         self.address = f"{HOST}:{self.server.start()}"
@@ -168,7 +174,8 @@ def make(caller: RpcTransport, name: str, tablet: int = USERS, user: User | None
     if name in FOR_USERS:
         call_tablet(caller, name, FOR_USERS[name], tablet, user)
         return
-    service: Any = caller.master() if METHODS[name].role is Role.MASTER else caller.tablet_admin("s1")
+    ways = {Role.MASTER: caller.master, Role.RELAYS: lambda: caller.relays("s1")}
+    service: Any = ways.get(METHODS[name].role, lambda: caller.tablet_admin("s1"))()
     with acting_as(user):
         getattr(service, name)(*ARGUMENTS[name][0])
 
@@ -179,8 +186,8 @@ def call_tablet(caller: RpcTransport, name: str, need: Need, tablet: int, user: 
 
 
 def test_every_call_between_roles_stands_in_one_of_these_tables() -> None:
-    assert FOR_ROLES | FOR_USERS.keys() == METHODS.keys()
-    assert not FOR_ROLES & FOR_USERS.keys()
+    assert FOR_ROLES | FOR_NOBODY | FOR_USERS.keys() == METHODS.keys()
+    assert len(FOR_ROLES) + len(FOR_NOBODY) + len(FOR_USERS) == len(METHODS)
     assert FOR_USERS.keys() == USERS_METHODS.keys()
     assert BY_WIRE_NAME.keys() == METHODS.keys() | {method.name for method in USERS_METHODS.values()}
 

@@ -38,7 +38,7 @@ from hbtable.rpc.codec.calls import METHODS, Failure, Role, decode, read_head
 from hbtable.rpc.codec.cells import CELLS, OPERATIONS
 from hbtable.rpc.codec.errors import RPC_ERROR, RpcError, described
 from hbtable.rpc.declaration import calls_of
-from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.rpc.services import MasterService, RelayService, TabletAdmin, TabletService
 from hbtable.thrift import wire
 from hbtable.thrift.binary_writer import write
 from hbtable.thrift.message import MessageReader, MessageWriter
@@ -50,6 +50,7 @@ TABLETSERVER = thriftpy2.load(str(IDL / "tabletserver.thrift"), module_name="rpc
 MASTER = thriftpy2.load(str(IDL / "master.thrift"), module_name="rpc_master_thrift")
 SERVICES = {
     Role.TABLETS: TABLETSERVER.TabletService,
+    Role.RELAYS: TABLETSERVER.RelayService,
     Role.ADMIN: TABLETSERVER.TabletAdmin,
     Role.MASTER: MASTER.MasterService,
 }
@@ -223,7 +224,7 @@ def of_type(kind):
     return PLAIN[kind]
 
 
-for service in (TabletService, TabletAdmin, MasterService):
+for service in (TabletService, RelayService, TabletAdmin, MasterService):
     for name, declared in calls_of(service).items():
         if name not in ARGUMENTS:
             first = () if service is MasterService else (text,)
@@ -247,7 +248,10 @@ def no_pause():
 
 def test_every_call_of_the_port_is_carried():
     offered = {
-        name for port in (TabletService, TabletAdmin, MasterService) for name in vars(port) if not name.startswith("_")
+        name
+        for port in (TabletService, RelayService, TabletAdmin, MasterService)
+        for name in vars(port)
+        if not name.startswith("_")
     }
     assert offered == {method.name for method in METHODS.values()} == set(ARGUMENTS)
 
