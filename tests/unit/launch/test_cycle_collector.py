@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hbtable.launch import cycle_collector
 from hbtable.launch.cycle_collector import _CALM_LOOKS, _DUE, _OVERDUE, CycleCollector
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
@@ -193,5 +194,38 @@ def test_the_thresholds_of_a_program_stay(runtime: SimulatedRuntime) -> None:
         gc.collect(0)
         assert gc.get_threshold()[0] == 0
         collector.stop()
+
+    runtime.run(body)
+
+
+class _Incremental:
+    """Thresholds as Python 3.14.0 to 3.14.4 document them: the third is not kept."""
+
+    def __init__(self) -> None:
+        self.thresholds = (USUAL, 20, 0)
+        self.callbacks: list[object] = []
+
+    def get_threshold(self) -> tuple[int, int, int]:
+        return self.thresholds
+
+    def set_threshold(self, first: int, second: int, third: int = 0) -> None:
+        self.thresholds = (first, second, 0)
+
+
+def test_a_python_that_looks_at_old_objects_a_few_at_a_time_is_left_alone(
+    runtime: SimulatedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its looks come as another generation, so that nothing would be counted; and the second threshold, which keeps
+    others from looking at old objects by themselves, would keep it from looking at them at all."""
+    python = _Incremental()
+    monkeypatch.setattr(cycle_collector, "gc", python)
+
+    def body() -> None:
+        collector = CycleCollector(runtime)
+        collector.start()
+        assert (python.thresholds, python.callbacks) == ((USUAL, 20, 0), [])
+        runtime.sleep(2 * _CALM_LOOKS)
+        collector.stop()
+        assert python.thresholds == (USUAL, 20, 0)
 
     runtime.run(body)
