@@ -148,6 +148,18 @@ def _put_rows(connection: happybase.Connection, scale: float) -> None:
     connection.client.mutateRows(TABLE.encode(), batches, {})
 
 
+def _put_tiny(connection: happybase.Connection, scale: float) -> None:
+    """One row of 1.9 million cells of a few bytes: a message just below both limits, of bytes and of elements. Objects
+    of them would take the attacker longer than the call."""
+    count = int(1_900_000 * scale)
+    cells = (b"\x0b\0\2\0\0\0\x09f:%07d\x0b\0\3\0\0\0\x08tiny val\0" % number for number in range(count))
+    call = b"\x80\1\0\1\0\0\0\x09mutateRow\0\0\0\0\x0b\0\1\0\0\0\x04wide\x0b\0\2\0\0\0\x04tiny\x0f\0\3\x0c"
+    connection.transport.write(call + struct.pack(">I", count) + b"".join(cells) + b"\0")
+    connection.transport.flush()
+    connection.client._recv("mutateRow")
+    connection.client.deleteAllRow(TABLE.encode(), b"tiny", {})
+
+
 def _put_heavy(connection: happybase.Connection, scale: float) -> None:
     """One row of six cells of 9 MB: a message just below the limit."""
     value = bytes(int((9 << 20) * scale))
@@ -440,6 +452,7 @@ CALLS = {
         WideCall("rows", _nothing, _rows),
         WideCall("put_many", _nothing, _put_many),
         WideCall("put_rows", _nothing, _put_rows),
+        WideCall("put_tiny", _nothing, _put_tiny, 1024 << 20),
         WideCall("put_heavy", _nothing, _put_heavy, 512 << 20),
         WideCall("put_heavy_rows", _nothing, _put_heavy_rows, 512 << 20),
         WideCall("delete_many", _nothing, _delete_many),
