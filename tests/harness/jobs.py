@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 
 from hbtable.runtime.interface import Ask
@@ -19,6 +20,12 @@ def process(parts: Sequence[bytes]) -> list[bytes]:
 def spin(parts: Sequence[bytes]) -> list[bytes]:
     while True:
         pass
+
+
+def wait_while_there(parts: Sequence[bytes]) -> list[bytes]:
+    while os.path.exists(parts[0]):
+        time.sleep(0.01)
+    return []
 
 
 def eat(parts: Sequence[bytes]) -> list[bytes]:
