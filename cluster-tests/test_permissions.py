@@ -14,6 +14,7 @@ from Hbase_thrift import IOError as HBaseError
 
 import hbtable
 from hbtable.errors import AccessDenied
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.recorded_shell import run_here
 from tests.harness.role_processes import ProcessCluster, RoleProcess
@@ -40,7 +41,9 @@ def cluster(
 
 def add_user(cluster: ProcessCluster, name: str) -> None:
     command = [sys.executable, "-m", "hbtable", "user", "add", name, "--cluster", "--config", str(cluster.config)]
-    subprocess.run(command, input=f"secret of {name}\n", text=True, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        command, input=f"secret of {name}\n", text=True, check=True, capture_output=True, timeout=LONG_SECONDS
+    )
 
 
 def shell(server: RoleProcess, folder: Path, user: str, *lines: str) -> str:

@@ -17,6 +17,7 @@ from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness import kdc, languages
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 from tests.harness.tiers import crossed, taking_turns
 
@@ -158,7 +159,7 @@ def run_checks(program: Path, address: tuple[str, int], transport: str, protocol
     login = {"LANGUAGES_USER": "ann", "LANGUAGES_SECRET": SECRET, "LANGUAGES_CA": CA, **more}
     environment = {**os.environ, **login, "PYTHON": sys.executable}
     command = [str(program), host, str(port), transport, protocol]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONG_SECONDS)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-4000:]
     said = re.fullmatch(r"ok (\d+)\n", run.stdout)
     assert said is not None, run.stdout[-4000:]

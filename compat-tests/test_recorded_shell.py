@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.recorded_shell import CASES, CHECK, DEVIATIONS, MORE, load_checker, run_here
 
 
@@ -20,7 +21,7 @@ def past(address: tuple[str, int]) -> None:
     """HBase's cleaner was recorded on a server that had seen tables go: some files were not old enough yet."""
     script = "create 'past', 'f'\nput 'past', 'r', 'f:', 'v'\nflush 'past'\ndisable 'past'\ndrop 'past'\n"
     command = [sys.executable, "-m", "hbtable", "shell", "-n", "--url", f"{address[0]}:{address[1]}"]
-    subprocess.run(command, input=script, text=True, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, input=script, text=True, check=True, capture_output=True, timeout=LONG_SECONDS)
 
 
 @pytest.mark.integration

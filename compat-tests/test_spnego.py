@@ -16,6 +16,7 @@ import thriftpy2
 from thriftpy2.http import THttpHeaderFactory, make_client
 
 from tests.harness import kdc
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -45,7 +46,9 @@ def post(server: ServerProcess, environment: dict[str, str], *more: str, times: 
     command = [CURL, "-sS", "-v", "--negotiate", "-u", ":", "--data-binary", f"@{folder}/message", *more]
     for number in range(times):
         command += [address, "-o", str(folder / f"answer-{number}")]
-    run = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=LONG_SECONDS
+    )
     assert run.returncode == 0, run.stderr
     return [line.split()[2] for line in run.stderr.splitlines() if line.startswith("< HTTP/1.1 ")], run.stderr
 

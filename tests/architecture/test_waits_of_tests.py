@@ -11,12 +11,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("tests", "compat-tests", "cluster-tests")
 TESTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("test_*.py"))
+HARNESS = sorted((ROOT / "tests" / "harness").glob("*.py"))
 CLOCKS = {"monotonic", "perf_counter", "time"}
 READS_TIME = re.compile(r"\btime\s*\.\s*(sleep|monotonic|perf_counter|time)\b")
 FEW_SECONDS = 20
-WAITS = re.compile(r"\b(eventually\(|timeout=)")
+WAITS = re.compile(r"\b(eventually\(|timeout=|(process|running)\.wait\()")
 LONG_ENOUGH = 60
 """Seconds, for what only has to come; SOON_SECONDS says it best."""
+PROGRAM_SECONDS = 240
+"""For a program that is to end by itself: it starts, which a busy machine takes a minute for, and has work to do.
+LONG_SECONDS says it best."""
 OWN_LIMITS = {"tests/integration/test_waiting.py": "tests of `eventually` itself"}
 """Files whose waits end sooner."""
 SLEEPS = {
@@ -77,8 +81,23 @@ def short_limits(tree: ast.Module) -> Iterator[int]:
                 yield node.lineno
 
 
-def _is_short(limit: ast.expr) -> bool:
-    return isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and limit.value < LONG_ENOUGH
+def _is_short(limit: ast.expr, enough: float = LONG_ENOUGH) -> bool:
+    return isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and limit.value < enough
+
+
+def hurried_programs(tree: ast.Module) -> Iterator[int]:
+    """Lines that give a program less than PROGRAM_SECONDS until it ends."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        of, name = ast.unparse(node.func.value), node.func.attr
+        limits = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"]
+        if name == "wait" and of.endswith(("process", "running")):
+            limits += node.args[:1]
+        elif name != "communicate" and of != "subprocess":
+            continue
+        if any(_is_short(limit, PROGRAM_SECONDS) for limit in limits):
+            yield node.lineno
 
 
 def test_what_only_has_to_come_has_its_time() -> None:
@@ -88,6 +107,16 @@ def test_what_only_has_to_come_has_its_time() -> None:
         if WAITS.search(text) and name not in OWN_LIMITS and (lines := list(short_limits(ast.parse(text)))):
             short[name] = lines
     assert short == {}, "wait for SOON_SECONDS: what comes sooner costs nothing"
+
+
+def test_programs_have_time_to_end() -> None:
+    """`hbtable user` had sixty seconds and took more in CI, beside four others."""
+    hurried = {}
+    for path in [*TESTS, *HARNESS]:
+        text = path.read_text(encoding="utf-8")
+        if WAITS.search(text) and (lines := list(hurried_programs(ast.parse(text)))):
+            hurried[str(path.relative_to(ROOT))] = lines
+    assert hurried == {}, "wait for LONG_SECONDS: what ends sooner costs nothing"
 
 
 def test_tests_wait_for_states() -> None:
@@ -113,6 +142,12 @@ def test_every_test_that_may_sleep_does() -> None:
 def test_it_would_be_found() -> None:
     assert list(short_limits(ast.parse("eventually(lambda: done, 30, 'it')\nrun(a, timeout=5.0)\n"))) == [1, 2]
     assert list(short_limits(ast.parse("eventually(lambda: done, 60, 'it')\nrun(a, timeout=SOON_SECONDS)\n"))) == []
+    hurried = (
+        "subprocess.run(a, timeout=60)\nrunning.wait(60)\nserver.process.wait(timeout=60)\none.communicate(timeout=9)\n"
+    )
+    assert list(hurried_programs(ast.parse(hurried))) == [1, 2, 3, 4]
+    unhurried = "subprocess.run(a, timeout=LONG_SECONDS)\nrunning.wait(LONG_SECONDS)\nevent.wait(60)\nrun(timeout=60)\n"
+    assert list(hurried_programs(ast.parse(unhurried))) == []
     assert sleeps(ast.parse("import time\ntime.sleep(1)\nruntime.sleep(2)\n")) == [2]
     assert list(few_seconds(ast.parse("assert time.monotonic() - began < 1.5\n"))) == [1]
     assert list(few_seconds(ast.parse("assert 0 <= runtime.clock_seconds() - began < 1.5\n"))) == []

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.harness.commands import ROOT, environment
+from tests.harness.commands import LONG_SECONDS, ROOT, environment
 from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -133,7 +133,7 @@ class PageRun:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=LONG_SECONDS,
             check=False,
         )
         self._compare(block, done.stdout, expected, f"$ {command} (exit {done.returncode})")

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.harness.commands import LONG_SECONDS
+
 SOURCE = Path(__file__).with_name("JavaPatterns.java")
 
 EVERYDAY = r"""
@@ -138,7 +140,7 @@ def available() -> bool:
 
 def java_answers(cases: Sequence[tuple[str, Sequence[str]]], folder: Path) -> list[str]:
     """For each (pattern, texts) what JavaPatterns.java says. `folder` takes the compiled class."""
-    subprocess.run(["javac", "-d", str(folder), str(SOURCE)], check=True, timeout=120)
+    subprocess.run(["javac", "-d", str(folder), str(SOURCE)], check=True, timeout=LONG_SECONDS)
     lines = (" ".join(_encoded(text) for text in (one, *searched)) for one, searched in cases)
     done = subprocess.run(
         ["java", "-cp", str(folder), "JavaPatterns"],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 REALM: Final = "TEST.EXAMPLE"
@@ -94,7 +95,7 @@ class Kdc:
         }
         subprocess.run(
             ["kinit", "-l", f"{seconds}s", name], input=password + "\n", env={**os.environ, **environment}, check=True,
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=LONG_SECONDS,
         )  # fmt: skip
         return environment
 
@@ -137,6 +138,6 @@ def _listens(port: int) -> bool:
 def _run(environment: dict[str, str], name: str, *arguments: str) -> None:
     done = subprocess.run(
         [_command(name) or name, *arguments],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=LONG_SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

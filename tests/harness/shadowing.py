@@ -18,6 +18,7 @@ from hbtable.hbase.codec.sniffing import sniff
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.shadow.links import ServerLink
 from hbtable.shell.shadow.wire import Answer, ThriftWire, interface, pair_of
+from tests.harness.commands import LONG_SECONDS
 
 Lie = Callable[[str, Any, Answer], Answer]
 """Takes method, arguments and the true answer."""
@@ -48,7 +49,7 @@ class ShadowProcess:
     def stop(self) -> int:
         """Calls that wait are repeated first. The exit code; `said` is then all that it said."""
         self.process.send_signal(signal.SIGTERM)
-        _, rest = self.process.communicate(timeout=120)
+        _, rest = self.process.communicate(timeout=LONG_SECONDS)
         self.said.append(rest)
         return self.process.returncode
 

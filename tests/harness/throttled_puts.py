@@ -13,6 +13,7 @@ from typing import Final
 import happybase
 from Hbase_thrift import IOError as HBaseError
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 LIMIT: Final = 60
@@ -23,7 +24,7 @@ _OVER: Final = b"org.apache.hadoop.hbase.quotas.SpaceLimitingException"
 def shell(port: int, line: str) -> str:
     """What a line of the shell prints."""
     command = [sys.executable, "-m", "hbtable", "shell", "--url", f"127.0.0.1:{port}", "-e", line]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

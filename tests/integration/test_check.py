@@ -13,7 +13,7 @@ import pytest
 import hbtable
 from hbtable.fs.local import LocalFileSystem
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.commands import ROOT, environment
+from tests.harness.commands import LONG_SECONDS, ROOT, environment
 from tests.harness.sorted_log import sort_log
 from tests.harness.warm_commands import run_warm as run
 
@@ -258,7 +258,7 @@ def test_times_ahead_of_the_clock_are_told(tmp_path: Path) -> None:
         f"with hbtable.open({str(tmp_path / 'data')!r}) as db:\n"
         "    db.create_table('t', ['f']).put(b'r', {b'f:a': b'1'})\n"
     )
-    subprocess.run([sys.executable, "-c", write], check=True, cwd=ROOT, timeout=60)
+    subprocess.run([sys.executable, "-c", write], check=True, cwd=ROOT, timeout=LONG_SECONDS)
     done = run("check", str(tmp_path / "data"))
     assert done.returncode == 0
     assert "NOTE: a server gave times 365.0 days ahead of this machine's clock" in done.stderr

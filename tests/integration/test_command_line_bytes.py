@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 from tests.harness.warm_server import WarmServer
 
@@ -28,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 def hbtable(server: ServerProcess, name: str, *arguments: str | bytes) -> "subprocess.CompletedProcess[bytes]":
     command = [sys.executable, "-m", "hbtable", name, "--url", f"127.0.0.1:{server.port}", *arguments]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=LONG_SECONDS, check=False)
     assert b"Traceback" not in done.stderr
     return done
 
@@ -89,8 +90,8 @@ def test_an_answer_that_cannot_be_written_is_a_message(server: ServerProcess, ar
     url = [] if name in ("version", "config") else ["--url", f"127.0.0.1:{server.port}"]
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "hbtable", name, *url, *rest]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=LONG_SECONDS, check=False)
     assert (done.returncode, done.stderr.decode()) == (1, "hbtable: the answer: No space left on device\n")
     closed = ["sh", "-c", '"$@" >&-', "sh", *command]
-    done = subprocess.run(closed, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run(closed, stderr=subprocess.PIPE, timeout=LONG_SECONDS, check=False)
     assert (done.returncode, done.stderr.decode()) == (1, "hbtable: the answer: Bad file descriptor\n")

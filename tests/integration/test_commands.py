@@ -16,7 +16,7 @@ import pytest
 
 import hbtable
 from hbtable.launch.cli.command import main
-from tests.harness.commands import ROOT, Running, run, run_python
+from tests.harness.commands import LONG_SECONDS, ROOT, Running, run, run_python
 from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, of_the_program
 
@@ -411,13 +411,13 @@ def test_a_start_with_too_few_descriptors_is_refused(tmp_path: Path) -> None:
     """With 64 a server started, and had none left for a single client."""
     command = [sys.executable, "-m", "hbtable", "start", "--port", "0", "--data", str(tmp_path / "data")]
     limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *command]
-    refused = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    refused = subprocess.run(limited, capture_output=True, text=True, timeout=LONG_SECONDS, check=False, cwd=ROOT)
     assert refused.returncode == 2
     assert "may have 64 files and connections open, and a server needs at least 256" in refused.stderr
     assert "ulimit -n 4096" in refused.stderr
     limited[2] = 'ulimit -n 400; exec "$@"'
     limited += ["-D", "thrift.connections=500"]
-    refused = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    refused = subprocess.run(limited, capture_output=True, text=True, timeout=LONG_SECONDS, check=False, cwd=ROOT)
     assert refused.returncode == 2
     assert "-D thrift.connections: thrift.connections = 500 needs 666 open files and connections" in refused.stderr
     assert "or ask for 300 at most" in refused.stderr

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from hbtable.shell.copying.copy_parts import CopyPart
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.copying import cells, connected, copied, filled, words
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import eventually
@@ -127,7 +128,7 @@ def test_on_a_terminal_it_says_how_far_it_came(servers: list[ServerProcess], tmp
         with subprocess.Popen(command, stderr=child) as running:
             os.close(child)
             shown[more] = b"".join(_told(parent)).decode()
-            assert running.wait(60) == 0, shown[more]
+            assert running.wait(LONG_SECONDS) == 0, shown[more]
         os.close(parent)
     assert re.search(
         r"\rcopying: [\d,]+ rows, [\d.]+ \w+, \d of 3 regions, [\d,]+ rows/s, [\d.]+ \w+/s\x1b\[K", shown[()]
@@ -158,7 +159,7 @@ def test_broken_off_it_goes_on(servers: list[ServerProcess], tmp_path: Path) -> 
 
     eventually(begun, 60, "a part is copied")
     running.kill()
-    running.wait(60)
+    running.wait(LONG_SECONDS)
     assert any(part["done"] for part in json.loads(state.read_text())["parts"])
     done = copied(servers, state, "--tables", "broken")
     assert done.returncode == 0, done.stderr
@@ -215,7 +216,7 @@ def test_what_is_written_meanwhile_follows(servers: list[ServerProcess], tmp_pat
         ended.set()
         writer.join()
     running.send_signal(signal.SIGTERM)
-    _, said = running.communicate(timeout=100)
+    _, said = running.communicate(timeout=LONG_SECONDS)
     assert running.returncode == 0, said
     assert "followed: " in said
     assert cells(servers[1], "followed") == cells(servers[0], "followed")
@@ -246,7 +247,7 @@ def test_a_server_that_is_started_again_is_waited_for(tmp_path: Path, which: int
                 break
         both[which].start()
         running.send_signal(signal.SIGTERM)
-        _, said = running.communicate(timeout=100)
+        _, said = running.communicate(timeout=LONG_SECONDS)
         assert running.returncode == 0, said
         assert cells(two, "restarted") == cells(one, "restarted")
 
@@ -310,7 +311,7 @@ def test_what_cannot_be_copied_is_said(servers: list[ServerProcess], tmp_path: P
         [sys.executable, "-m", "hbtable", "copy", "--from", "thrift://127.0.0.1:1", "--state", str(state)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG_SECONDS,
         check=False,
     )
     assert nobody.returncode == 3

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.copying import FAMILIES, cells, connected, copied, filled, words
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import eventually
@@ -92,7 +93,7 @@ def test_a_server_is_not_copied_to_itself(
     assert "are the same cluster" in itself.stderr
     command = words([servers[0], servers[0]], tmp_path / "state", services=services)
     command[-3] = command[-3].replace("127.0.0.1", "localhost")
-    by_name = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    by_name = subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
     assert by_name.returncode == 1
     assert "are the same cluster" in by_name.stderr
 
@@ -119,7 +120,7 @@ def test_what_a_delete_at_the_target_hides_is_said_with_its_cure(servers: list[S
     assert "delete markers of the target hide it: flush 'hidden' and major_compact 'hidden'" in again.stderr
     script = "flush 'hidden'\nmajor_compact 'hidden'\n"
     shell = [sys.executable, "-m", "hbtable", "shell", "--url", f"127.0.0.1:{servers[1].port}", "-n"]
-    subprocess.run(shell, input=script, text=True, timeout=60, check=True, capture_output=True)
+    subprocess.run(shell, input=script, text=True, timeout=LONG_SECONDS, check=True, capture_output=True)
     cured: list[subprocess.CompletedProcess[str]] = []
 
     def alike() -> bool:
@@ -167,7 +168,7 @@ def test_what_the_copy_deletes_can_be_written_again_at_other_times(
 def test_a_wrong_option_is_named_without_a_trace(tmp_path: Path, given: tuple[str, str], said: str) -> None:
     command = [sys.executable, "-m", "hbtable", "copy", "--state", str(tmp_path / "state")]
     ends = () if "--from" in given else ("--from", "thrift://127.0.0.1:1")
-    done = subprocess.run([*command, *ends, *given], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*command, *ends, *given], capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
     assert done.returncode in (1, 2), done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr

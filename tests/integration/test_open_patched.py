@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
+
 pytestmark = pytest.mark.integration
 
 PATCH = "from gevent import monkey; monkey.patch_all()\n"
@@ -51,7 +53,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("when", PROGRAMS)
 def test_the_patches_change_nothing(when: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAMS[when], str(tmp_path / "data")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
@@ -82,6 +84,10 @@ assert table.row(b'r') == {b'f:q': b'v'}
         + CLOSE
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "data")], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, str(tmp_path / "data")],
+        capture_output=True,
+        text=True,
+        timeout=LONG_SECONDS,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

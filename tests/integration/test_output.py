@@ -8,6 +8,7 @@ from pathlib import Path
 import happybase
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import eventually
 
 
@@ -42,7 +43,7 @@ def put_and_get(port: int, name: str) -> None:
 
 def stopped(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(LONG_SECONDS) == 0
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
@@ -123,7 +124,7 @@ def test_a_command_whose_input_is_closed_ends_as_with_an_empty_one(tmp_path: Pat
 
     def run(stdin: str) -> tuple[int, str]:
         words = f"{sys.executable} -m hbtable {command.format(tmp_path)} {stdin}"
-        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
         return done.returncode, done.stderr
 
     assert run("<&-") == run("</dev/null")

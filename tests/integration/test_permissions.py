@@ -10,6 +10,7 @@ import pytest
 
 from hbtable.access.store import AccountFile
 from tests.harness.cheap_passwords import cheap
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.recorded_shell import run_here
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -107,7 +108,7 @@ def test_a_grant_on_the_command_line(server: ServerProcess) -> None:
         env={**os.environ, "HBTABLE_SECRET": SECRETS["ann"]},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG_SECONDS,
     )
     assert run.returncode == 1
     assert "Insufficient permissions for user 'ann' (global, action=ADMIN)" in run.stderr

@@ -17,6 +17,7 @@ from hbtable.errors import HbtableError, LockLost
 from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.launch.roles.watchdog import LOST
 from hbtable.library.table import Table
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.integration.test_library_wrong_values import DATABASE, ROWS, public
@@ -56,7 +57,7 @@ def test_a_server_ends_with_a_message_and_the_exit_code_of_a_lost_lock(tmp_path:
         acknowledged = puts_until_refused(lambda row: table.put(row, {b"f:q": b"v"}))
         connection.close()
         assert server.process is not None
-        assert server.process.wait(60) == LOST
+        assert server.process.wait(LONG_SECONDS) == LOST
         assert "is not this process's any more" in server.errors.read_text()
     with hbtable.open(str(root.with_name("moved") if how == "moved" else root)) as database:
         rows = dict(database.table("t").scan())
@@ -103,7 +104,7 @@ def test_a_server_ends_when_a_backup_is_copied_over_its_files(tmp_path: Path, ta
         connection.close()
         copy_over(backup, root)
         assert server.process is not None
-        assert server.process.wait(60) == LOST
+        assert server.process.wait(LONG_SECONDS) == LOST
         assert "somebody wrote over its files" in server.errors.read_text()
 
 

@@ -19,7 +19,7 @@ import pytest
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
-from tests.harness.commands import environment
+from tests.harness.commands import LONG_SECONDS, environment
 from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
@@ -189,7 +189,7 @@ def test_no_command_shows_a_secret(site: Site, tmp_path: Path) -> None:
     codes = set()
     for command in commands:
         done = subprocess.run(
-            [sys.executable, "-m", "hbtable", *command], capture_output=True, text=True, timeout=120,
+            [sys.executable, "-m", "hbtable", *command], capture_output=True, text=True, timeout=LONG_SECONDS,
             env=environment({"HBTABLE_WEBHDFS__DELEGATION_TOKEN": TOKEN}), stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         codes.add(done.returncode)

@@ -12,6 +12,7 @@ import pytest
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.help_examples import examples
 from tests.harness.server import ServerProcess
 
@@ -59,7 +60,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def hbtable(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hbtable", *arguments]
     environment = {"TZ": "UTC", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
-    return subprocess.run(command, input=script, capture_output=True, text=True, env=environment, timeout=60)
+    return subprocess.run(command, input=script, capture_output=True, text=True, env=environment, timeout=LONG_SECONDS)
 
 
 def shell(url: str, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:

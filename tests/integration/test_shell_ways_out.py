@@ -13,6 +13,7 @@ from hbtable.shell.arguments.known_options import OPTIONS
 from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.invocation import ShellOptions
 from hbtable.shell.main import run_lines
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
@@ -149,7 +150,7 @@ def test_known_options_are_not_complained_of(errors: Errors, name: str, option: 
 
 def hbtable(*words: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "hbtable", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
 
 
 @pytest.mark.usefixtures("errors")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import eventually
 
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "side-by-side"
@@ -22,7 +23,7 @@ def test_both_are_heard_and_either_fails_the_whole(first: int, second: int, stat
 def test_they_run_at_the_same_time(tmp_path: Path) -> None:
     """Each waits for what the other one does."""
     commands = [f"cd {tmp_path}; touch {mine}; until [ -e {other} ]; do :; done" for mine, other in ("ab", "ba")]
-    subprocess.run([SCRIPT, *commands], check=True, timeout=120)
+    subprocess.run([SCRIPT, *commands], check=True, timeout=LONG_SECONDS)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -35,7 +36,7 @@ def test_both_hear_that_they_are_to_stop(tmp_path: Path, sent: signal.Signals) -
     )
     eventually(lambda: (tmp_path / "one").exists() and (tmp_path / "two").exists(), 120, "both run")
     os.killpg(running.pid, sent)
-    output, _ = running.communicate(timeout=120)
+    output, _ = running.communicate(timeout=LONG_SECONDS)
     assert (output, running.returncode) == ("one is put right\ntwo is put right\n", 130)
 
 
@@ -46,6 +47,6 @@ def test_a_signal_while_it_starts_them_stops_both(tmp_path: Path, before: str, b
     (tmp_path / "debug").write_text(f"trap 'case $BASH_COMMAND in {before}) {wait}; kill -TERM $$ ;; esac' DEBUG")
     commands = [f"touch {tmp_path / name}; for _ in $(seq 2000); do sleep 0.05; done" for name in ("one", "two")]
     environment = {**os.environ, "BASH_ENV": str(tmp_path / "debug")}
-    done = subprocess.run([SCRIPT, *commands], env=environment, check=False, timeout=120)
+    done = subprocess.run([SCRIPT, *commands], env=environment, check=False, timeout=LONG_SECONDS)
     assert done.returncode == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["debug", *begun]

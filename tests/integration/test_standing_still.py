@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.harness.commands import LONG_SECONDS
+
 PROGRAM = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -33,7 +35,7 @@ sys.exit(7)
 def test_all_of_a_commands_processes_stand_still_and_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "noticed")]
     campaign = [sys.executable, "-m", "tests.campaigns.standing_still", "--seconds", "0.5", "--every", "0.5", "--"]
-    done = subprocess.run([*campaign, *command], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*campaign, *command], capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
     assert done.returncode == 7, done.stderr
     assert "halted: T\n" in done.stdout
     assert "all stood still " in done.stdout

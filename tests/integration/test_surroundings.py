@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 
 
@@ -16,7 +17,7 @@ def refused(environment: dict[str, str], *arguments: str) -> tuple[int, str]:
     """(exit code, stderr) of a start that cannot be."""
     done = subprocess.run(
         [sys.executable, "-m", "hbtable", "start", *arguments],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
+        env=environment, capture_output=True, text=True, timeout=LONG_SECONDS, check=False,
     )  # fmt: skip
     return done.returncode, done.stderr
 
@@ -44,7 +45,7 @@ def test_a_terminal_that_goes_away_asks_for_an_orderly_stop(tmp_path: Path) -> N
     with ServerProcess(tmp_path / "data") as server:
         assert server.process is not None
         server.process.send_signal(signal.SIGHUP)
-        assert server.process.wait(60) == 0
+        assert server.process.wait(LONG_SECONDS) == 0
 
 
 def test_under_nohup_it_outlives_the_terminal(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from thriftpy2.transport import TSSLSocket, TTransportException
 
 from tests.harness.certificates import CA, FOLDER, put_ca, put_certificate
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -45,7 +46,7 @@ def with_tls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shell(port: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "hbtable", "shell", "--url", f"localhost:{port}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS)
 
 
 def test_happybase_with_tls_and_without_on_one_port(both: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +135,7 @@ def test_a_key_that_others_may_read_is_refused_at_once(tmp_path: Path) -> None:
     Path(key).chmod(0o644)
     command = [sys.executable, "-m", "hbtable", "start", "--data", str(tmp_path / "data"), "--port", "0"]
     defines = ["-D", f"tls.certificate={certificate}", "-D", f"tls.key={key}"]
-    done = subprocess.run([*command, *defines], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *defines], capture_output=True, text=True, timeout=LONG_SECONDS)
     assert done.returncode == 2
     assert "chmod 600" in done.stderr
     assert not (tmp_path / "data").exists()

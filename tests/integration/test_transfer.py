@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 import hbtable as hbtable_library
 from hbtable.launch.cli.command import main
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
 from tests.harness.tiers import quick_first
 
@@ -35,7 +36,7 @@ def command(server: ServerProcess, *words: str) -> list[str]:
 
 def hbtable(server: ServerProcess, *words: str) -> str:
     """What it said at the end."""
-    done = subprocess.run(command(server, *words), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command(server, *words), capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -67,7 +68,7 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_said(server: ServerP
 def create(server: ServerProcess, name: str) -> None:
     script = f"create '{name}', {{NAME => 'f', VERSIONS => 3}}, SPLITS => ['k03', 'k06', 'k09']\n"
     words = [sys.executable, "-m", "hbtable", "shell", "-n", "--url", f"127.0.0.1:{server.port}"]
-    subprocess.run(words, input=script, text=True, check=True, capture_output=True, timeout=60)
+    subprocess.run(words, input=script, text=True, check=True, capture_output=True, timeout=LONG_SECONDS)
 
 
 def fill(server: ServerProcess, name: str, rows: int) -> None:

@@ -27,6 +27,7 @@ import hbtable
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_ca, put_certificate
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -186,7 +187,7 @@ def shell(server: ServerProcess, *arguments: str, **environment: str) -> "subpro
     command = [sys.executable, "-m", "hbtable", *arguments, "--url", f"localhost:{server.port}", "--ca", CA]
     environment = {**os.environ, **environment}
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=environment, stdin=subprocess.DEVNULL
+        command, capture_output=True, text=True, timeout=LONG_SECONDS, env=environment, stdin=subprocess.DEVNULL
     )
 
 
@@ -254,7 +255,9 @@ def test_thriftpy2_over_https_reads_why_it_is_not_let_in(server: ServerProcess, 
 def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:
     def user(*arguments: str, given: str = "") -> str:
         command = [sys.executable, "-m", "hbtable", "user", *arguments, "--data", str(server.folder)]
-        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=True).stdout
+        return subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=LONG_SECONDS, check=True
+        ).stdout
 
     user("add", "newcomer", given="battery staple\n")
     assert over_http(server, basic("newcomer", "battery staple"))[0] == 200
@@ -270,7 +273,7 @@ def test_an_open_connection_loses_what_is_revoked(
 
     def command(*arguments: str, given: str = "") -> None:
         whole = [sys.executable, "-m", "hbtable", *arguments]
-        subprocess.run(whole, input=given, capture_output=True, text=True, timeout=60, check=True)
+        subprocess.run(whole, input=given, capture_output=True, text=True, timeout=LONG_SECONDS, check=True)
 
     where = ("--url", f"localhost:{server.port}", "--ca", CA, "--user", "ann", "--secret", str(tmp_path / "secret"))
     (tmp_path / "secret").touch(0o600)

@@ -11,7 +11,7 @@ import pytest
 
 import hbtable
 from hbtable.errors import HbtableError
-from tests.harness.commands import ROOT
+from tests.harness.commands import LONG_SECONDS, ROOT
 
 for module in ("hbtable.sstable.reader", "hbtable.tablet.compactions.compaction", "hbtable.hbase.errors"):
     import_module(module)
@@ -56,4 +56,4 @@ def test_every_exported_name_is_there() -> None:
 
 def test_the_module_of_the_errors_needs_no_import_of_its_own() -> None:
     program = "import hbtable\nassert hbtable.errors.TableNotFound is hbtable.TableNotFound"
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=LONG_SECONDS)

@@ -12,6 +12,7 @@ import pytest
 from hbtable.launch.log_format import LineFormatter
 from hbtable.launch.log_lines import LogLines
 from tests.architecture.product_trees import PRODUCT, product_files, product_tree
+from tests.harness.commands import LONG_SECONDS
 
 INJECTED = "P\n2026-11-24 10:00:00,000 INFO hbtable: all is well\r\x1b[2J\u2028x\x9b\x00"
 
@@ -63,7 +64,9 @@ def test_lines_of_a_traceback_are_indented(told: tuple[logging.Logger, int, LogL
 def test_the_log_of_a_process_is_made_so() -> None:
     program = "import logging, sys; from hbtable.launch.process import log_to_stderr; log_to_stderr()\n"
     program += f"logging.getLogger('a').error('%s', {INJECTED!r}); logging.shutdown()"
-    ended = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, check=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, check=True, timeout=LONG_SECONDS
+    )
     assert len(ended.stderr.splitlines()) == 1
 
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.harness.commands import LONG_SECONDS
+
 PROGRAM = """
 import gc
 from hbtable.launch.process import prepare
@@ -15,7 +17,7 @@ assert gc.get_freeze_count() > before + 10_000, gc.get_freeze_count()
 
 
 def test_the_collector_leaves_alone_what_was_imported_and_still_runs() -> None:
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=LONG_SECONDS)
 
 
 IMPORTS = """
@@ -34,4 +36,4 @@ assert gc.isenabled()
 
 
 def test_the_collector_does_not_look_at_what_a_command_imports() -> None:
-    subprocess.run([sys.executable, "-c", IMPORTS], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", IMPORTS], check=True, timeout=LONG_SECONDS)

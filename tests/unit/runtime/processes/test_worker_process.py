@@ -13,6 +13,7 @@ from hbtable.runtime.interface import JobFailed, WorkerDied
 from hbtable.runtime.processes import worker_process
 from hbtable.runtime.processes.worker_process import WorkerProcess
 from tests.harness import jobs
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 
@@ -223,5 +224,7 @@ portal.close()
 
 
 def test_in_a_program_under_gevents_patches() -> None:
-    done = subprocess.run([sys.executable, "-c", PATCHED], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PATCHED], capture_output=True, text=True, timeout=LONG_SECONDS, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "killed True\n"), done.stderr
