@@ -16,6 +16,7 @@ import pytest
 import hbtable
 from hbtable.runtime.processes.temporary_folder import remove_abandoned
 from hbtable.testing import FaultyCluster
+from hbtable.testing.faulty_cluster import KINDS
 from hbtable.testing.server_pids import server_pids_of
 from tests.harness.commands import environment
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
@@ -101,13 +102,14 @@ def state(pid: int) -> str:
 
 
 def test_what_was_acknowledged_under_all_of_them_is_there(cluster: FaultyCluster, table: hbtable.Table) -> None:
-    before = cluster.count.total()
+    before = cluster.count
+    written = 0
     with cluster.faults(mean_seconds=0.1):
-        for number in range(120):
-            persistently(lambda number=number: table.put(f"{number:03}", {"f:a": str(number)}, timestamp=1))
-    assert cluster.count.total() > before
+        while any((cluster.count - before)[kind] < 2 for kind in KINDS):
+            persistently(lambda number=written: table.put(f"{number:06}", {"f:a": str(number)}, timestamp=1))
+            written += 1
     found = persistently(lambda: dict(table.scan()))
-    assert found == {b"%03d" % number: {b"f:a": b"%d" % number} for number in range(120)}
+    assert found == {b"%06d" % number: {b"f:a": b"%d" % number} for number in range(written)}
     count = cluster.count
     table.put("after", {"f:a": "1"})
     assert cluster.count == count  # nothing new is broken
@@ -126,6 +128,7 @@ def test_it_ends_with_its_processes_and_its_folder(tmp_path: Path, monkeypatch: 
 STARTS: Final = """
 import sys
 from hbtable.testing import FaultyCluster
+from hbtable.testing.faulty_cluster import KINDS
 from hbtable.testing.server_pids import server_pids_of
 with FaultyCluster(servers=1) as cluster:
     print(cluster._launcher, *server_pids_of(cluster._launcher), flush=True)
