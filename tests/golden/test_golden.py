@@ -22,8 +22,8 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema
-from tests.harness.server import ServerProcess
 from tests.harness.sim_cluster import SimCluster, SimOptions
+from tests.harness.warm_server import WarmServer
 
 HERE = Path(__file__).parent
 GOLDEN = sorted(path.name.removesuffix(".tar.xz") for path in HERE.glob("*.tar.xz"))
@@ -136,7 +136,7 @@ def _compare_schemas(database: EmbeddedDatabase, model: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ONE_MACHINE)
 def test_an_open_scanner_goes_on_and_a_kill_loses_nothing(tmp_path: Path, name: str) -> None:
     model = unpacked(name, tmp_path)
-    server = ServerProcess(tmp_path / "data")
+    server = WarmServer(tmp_path / "data")
     with server:
         connection = server.connect()
         if model["scanner"] is not None:

@@ -20,7 +20,8 @@ def connected(server: ServerProcess) -> hbtable.Database:
     return hbtable.connect("127.0.0.1", server.port, timeout=60_000)
 
 
-def filled(server: ServerProcess, name: str, rows: int = 900) -> None:
+def filled(server: ServerProcess, name: str, rows: int = 900, wide_cells: int = 200) -> None:
+    """A row of `wide_cells` is among them: of more than 10,000, it is copied in pieces."""
     with connected(server) as database:
         table = database.create_table(name, FAMILIES, split_rows=[b"k3", b"k6"])
         with table.batch(timestamp=1000, batch_size=200) as batch:
@@ -28,7 +29,7 @@ def filled(server: ServerProcess, name: str, rows: int = 900) -> None:
                 batch.put(b"k%d-%05d" % (number % 9, number), {b"f:a": b"%d" % number, b"g:\xff\x00": b"\x00\xff"})
         for time in (2000, 2001, 5):
             table.put(b"k1-00001", {b"f:a": b"at %d" % time, b"f:": b"", b"f:only": b"%d" % time}, timestamp=time)
-        table.put(b"k5-wide", {b"f:%05d" % number: b"x" * 50 for number in range(12_000)}, timestamp=7)
+        table.put(b"k5-wide", {b"f:%05d" % number: b"x" * 50 for number in range(wide_cells)}, timestamp=7)
         table.put(b"\xff\xfe", {b"g:": b"last"})
         table.delete(b"k2-00002")
 

@@ -36,30 +36,30 @@ from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.errors import BrokenOff, ShellError
 from tests.harness.commands import environment
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
+from tests.harness.warm_server import WarmServer
 
 TABLES = [b"hbtable_bench", b"hbtable_bench_mem"]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("bench") / "data", ["log.durability=os"]) as server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path_factory.mktemp("bench") / "data", ["log.durability=os"]) as server:
         yield server
 
 
-def invoked(server: ServerProcess, *words: str) -> Result:
+def invoked(server: WarmServer, *words: str) -> Result:
     return CliRunner().invoke(main, ["bench", f"--url=127.0.0.1:{server.port}", *words])
 
 
-def tables(server: ServerProcess) -> list[bytes]:
+def tables(server: WarmServer) -> list[bytes]:
     with closing(server.connect()) as connection:
         return list(connection.tables())
 
 
 @pytest.fixture
-def plan(server: ServerProcess) -> Iterator[BenchPlan]:
+def plan(server: WarmServer) -> Iterator[BenchPlan]:
     """Tables that keep every version, so that what is written twice is seen."""
     with closing(server.connect()) as connection:
         for name in ("p", "p_mem"):
@@ -69,13 +69,13 @@ def plan(server: ServerProcess) -> Iterator[BenchPlan]:
             connection.delete_table(name, disable=True)
 
 
-def versions(server: ServerProcess, name: str) -> dict[bytes, list[bytes]]:
+def versions(server: WarmServer, name: str) -> dict[bytes, list[bytes]]:
     with closing(server.connect()) as connection:
         table = connection.table(name)
         return {row: table.cells(row, b"f:v", versions=1000) for row, _ in table.scan()}
 
 
-def test_clients_together_write_each_row_as_the_paper_has_it(server: ServerProcess, plan: BenchPlan) -> None:
+def test_clients_together_write_each_row_as_the_paper_has_it(server: WarmServer, plan: BenchPlan) -> None:
     with BenchClients(plan, 2, perf_counter) as clients:
         assert clients.run(SEQUENTIAL_WRITES) > 0
         found = versions(server, "p")
@@ -105,7 +105,7 @@ def test_clients_together_write_each_row_as_the_paper_has_it(server: ServerProce
             clients.run(SCANS)
 
 
-def test_it_prints_and_draws_rates_beside_the_papers(server: ServerProcess, tmp_path: Path) -> None:
+def test_it_prints_and_draws_rates_beside_the_papers(server: WarmServer, tmp_path: Path) -> None:
     done = invoked(server, "--clients=2", "--rows=40", f"--svg={tmp_path / 'x.svg'}")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -119,7 +119,7 @@ def test_it_prints_and_draws_rates_beside_the_papers(server: ServerProcess, tmp_
     assert not set(tables(server)) & set(TABLES)
 
 
-def test_some_workloads_have_what_they_read(server: ServerProcess) -> None:
+def test_some_workloads_have_what_they_read(server: WarmServer) -> None:
     done = invoked(server, "--clients=1", "--rows=20", "--workloads=scans, random reads (mem)")
     assert done.exit_code == 0, done.output
     assert [line[:20].strip() for line in done.stdout.splitlines()[3:]] == ["random reads (mem)", "scans"]
@@ -133,7 +133,7 @@ def test_servers_of_its_own(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[0].endswith("clients: 1, 2")
 
 
-def test_a_table_of_its_name_is_left_alone(server: ServerProcess) -> None:
+def test_a_table_of_its_name_is_left_alone(server: WarmServer) -> None:
     with closing(server.connect()) as connection:
         connection.create_table("mine_mem", {"f": {}})
         connection.table("mine_mem").put(b"r", {b"f:a": b"1"})
@@ -147,7 +147,7 @@ def test_a_table_of_its_name_is_left_alone(server: ServerProcess) -> None:
 
 @pytest.mark.parametrize("peer", [HbtablePeer, Thrift1Peer])
 def test_a_table_that_somebody_makes_meanwhile_is_left_alone(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, peer: "type[HbtablePeer | Thrift1Peer]"
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch, peer: "type[HbtablePeer | Thrift1Peer]"
 ) -> None:
     """As two benchmarks do that are started together."""
     create: Any = peer.create
@@ -170,7 +170,7 @@ def test_a_table_that_somebody_makes_meanwhile_is_left_alone(
 
 
 def test_a_table_whose_creation_was_not_answered_is_dropped(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = HbtablePeer.create
 
@@ -196,18 +196,18 @@ def test_a_table_whose_creation_was_not_answered_is_dropped(
         (["--clients=0"], "--clients"),
     ],
 )
-def test_misuse(server: ServerProcess, words: list[str], message: str) -> None:
+def test_misuse(server: WarmServer, words: list[str], message: str) -> None:
     done = invoked(server, *words)
     assert (done.exit_code, message in done.stderr) == (2, True), done.output
 
 
-def test_too_few_rows_for_so_many_clients(server: ServerProcess) -> None:
+def test_too_few_rows_for_so_many_clients(server: WarmServer) -> None:
     done = invoked(server, "--rows=79", "--clients=8")
     assert done.exit_code == 1
     assert "79 rows are no 10 pieces for each of 8 clients" in done.stderr
 
 
-def test_ctrl_c_drops_its_tables(server: ServerProcess) -> None:
+def test_ctrl_c_drops_its_tables(server: WarmServer) -> None:
     command = [sys.executable, "-m", "hbtable", "bench", f"--url=127.0.0.1:{server.port}", "--rows=1000000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(None)) as process:
         eventually(lambda: written(server, TABLES[0]), SOON_SECONDS, "the first row")
@@ -218,7 +218,7 @@ def test_ctrl_c_drops_its_tables(server: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_its_clients_end_with_it(server: ServerProcess, number: signal.Signals) -> None:
+def test_its_clients_end_with_it(server: WarmServer, number: signal.Signals) -> None:
     words = [f"--url=127.0.0.1:{server.port}", "--rows=1000000", "--clients=2", "--table=killed"]
     command = [sys.executable, "-m", "hbtable", "bench", *words]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment(None)) as process:
@@ -233,6 +233,6 @@ def test_its_clients_end_with_it(server: ServerProcess, number: signal.Signals) 
             connection.delete_table(name, disable=True)
 
 
-def written(server: ServerProcess, name: bytes) -> bool:
+def written(server: WarmServer, name: bytes) -> bool:
     with closing(server.connect()) as connection:
         return name in connection.tables() and next(connection.table(name).scan(limit=1), None) is not None

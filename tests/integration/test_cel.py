@@ -9,7 +9,7 @@ import happybase
 import pytest
 
 import hbtable
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 LONG = struct.Struct(">q").pack
 COSTLY = "s.matches('(a?){0,500}(a?){0,500}b')"
@@ -17,13 +17,13 @@ VARIABLES = ("n int64 f:n", "kind string f:kind")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("cel") / "data") as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path_factory.mktemp("cel") / "data") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def rows(server: ServerProcess) -> dict[bytes, dict[bytes, bytes]]:
+def rows(server: WarmServer) -> dict[bytes, dict[bytes, bytes]]:
     """Of a table of three tablets: every third row has no kind."""
     made = {
         b"r%04d" % n: {b"f:n": LONG(n)} | ({b"f:kind": b"even" if n % 2 == 0 else b"odd"} if n % 3 else {})
@@ -41,7 +41,7 @@ def rows(server: ServerProcess) -> dict[bytes, dict[bytes, bytes]]:
 
 
 def test_each_way_in_gives_the_rows_for_which_it_is_true(
-    server: ServerProcess, rows: dict[bytes, dict[bytes, bytes]]
+    server: WarmServer, rows: dict[bytes, dict[bytes, bytes]]
 ) -> None:
     chosen = hbtable.Filter("CelFilter", "n % 7 == 1 && kind == 'odd'", *VARIABLES)
     wanted = [(row, data) for n, (row, data) in enumerate(rows.items()) if n % 7 == 1 and data.get(b"f:kind") == b"odd"]
@@ -65,7 +65,7 @@ def test_each_way_in_gives_the_rows_for_which_it_is_true(
     connection.close()
 
 
-def test_a_projection_is_a_column_like_any_other(server: ServerProcess, rows: dict[bytes, dict[bytes, bytes]]) -> None:
+def test_a_projection_is_a_column_like_any_other(server: WarmServer, rows: dict[bytes, dict[bytes, bytes]]) -> None:
     import pyarrow as pa
 
     square = hbtable.Filter("CelProjectionFilter", "f:square", "n * n", *VARIABLES)
@@ -82,7 +82,7 @@ def test_a_projection_is_a_column_like_any_other(server: ServerProcess, rows: di
 
 
 def test_what_takes_too_long_is_ended_and_others_are_served_meanwhile(
-    server: ServerProcess, rows: dict[bytes, dict[bytes, bytes]]
+    server: WarmServer, rows: dict[bytes, dict[bytes, bytes]]
 ) -> None:
     with hbtable.connect(port=server.port) as db, hbtable.connect(port=server.port) as other:
         db.create_table("long", ["f"])

@@ -19,6 +19,7 @@ from hbtable.launch.cli.command import main
 from tests.harness.commands import LONG_SECONDS, ROOT, Running, run, run_python
 from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, of_the_program
+from tests.harness.warm_commands import run_warm
 
 pytestmark = pytest.mark.integration
 
@@ -85,7 +86,7 @@ def test_a_second_start_on_the_same_folder_names_the_first(serving: Running) -> 
 
 def test_a_port_in_use_is_a_message(serving: Running, tmp_path: Path) -> None:
     port = port_of(serving.banner)
-    done = run("start", "--data", str(tmp_path / "other"), "--port", str(port))
+    done = run_warm("start", "--data", str(tmp_path / "other"), "--port", str(port))
     assert done.returncode == 1
     assert f"port {port} on 127.0.0.1 is in use" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
@@ -93,7 +94,7 @@ def test_a_port_in_use_is_a_message(serving: Running, tmp_path: Path) -> None:
 
 def test_a_http_port_in_use_is_a_message(serving: Running, tmp_path: Path) -> None:
     port = port_of(serving.banner)
-    done = run("start", "--data", str(tmp_path / "other"), "--port", "0", "-D", f"server.http_port={port}")
+    done = run_warm("start", "--data", str(tmp_path / "other"), "--port", "0", "-D", f"server.http_port={port}")
     assert done.returncode == 1
     assert f"port {port} on 127.0.0.1 is in use" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
@@ -111,7 +112,7 @@ def test_a_http_port_in_use_is_a_message(serving: Running, tmp_path: Path) -> No
     ],
 )
 def test_a_wrong_configuration_is_a_message_and_exit_2(tmp_path: Path, define: str, message: str) -> None:
-    done = run("start", "--data", str(tmp_path / "data"), "--port", "0", "-D", define)
+    done = run_warm("start", "--data", str(tmp_path / "data"), "--port", "0", "-D", define)
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -120,14 +121,14 @@ def test_a_wrong_configuration_is_a_message_and_exit_2(tmp_path: Path, define: s
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    done = run("start", "--data", str(tmp_path), "--port", "0")
+    done = run_warm("start", "--data", str(tmp_path), "--port", "0")
     assert done.returncode != 0
     assert "no hbtable data folder" in done.stderr
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
 def test_a_host_that_is_not_ours_is_a_message(tmp_path: Path) -> None:
-    done = run("start", "--data", str(tmp_path / "data"), "--port", "0", "--host", "192.0.2.1", "--insecure")
+    done = run_warm("start", "--data", str(tmp_path / "data"), "--port", "0", "--host", "192.0.2.1", "--insecure")
     assert done.returncode == 2
     assert "192.0.2.1" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
@@ -404,7 +405,7 @@ def test_the_table_in_the_readme_has_all_commands() -> None:
 def test_the_commands_in_the_readme_exist() -> None:
     text = Path(ROOT, "README.md").read_text()
     for name in re.findall(r"`hbtable ([\w-]+)", text):
-        assert run(name, "--help").returncode == 0, name
+        assert run_warm(name, "--help").returncode == 0, name
 
 
 def test_a_start_with_too_few_descriptors_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from thriftpy2.rpc import make_client
 
 import hbtable
 from tests.harness.commands import ROOT
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -95,7 +95,7 @@ class Ways:
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
     with ExitStack() as stack:
-        server = stack.enter_context(ServerProcess(tmp_path_factory.mktemp("ways") / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(tmp_path_factory.mktemp("ways") / "data", ["log.durability=os"]))
         memory = stack.enter_context(hbtable.open(":memory:"))
         connection = stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60_000))
         ways = Ways(memory.create_table("t", ["f"]), connection.create_table("t", ["f"]), server.port)

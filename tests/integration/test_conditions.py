@@ -17,7 +17,7 @@ from hypothesis import given, seed, settings
 
 import hbtable
 from tests.harness.fresh_seed import examples, fresh_seed
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 from tests.integration.test_library_programs import SETTINGS
 
 pytestmark = pytest.mark.integration
@@ -128,7 +128,7 @@ PROGRAMS = st.tuples(st.permutations(range(1, 13)), CHANGES, st.lists(STEPS, min
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hbtable.Table]]:
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp("conditions")
-        server = stack.enter_context(ServerProcess(folder / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(folder / "data", ["log.durability=os"]))
         databases: dict[str, hbtable.Database] = {
             "open": stack.enter_context(hbtable.open(":memory:")),
             "connect": stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60_000)),

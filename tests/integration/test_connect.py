@@ -17,14 +17,13 @@ import hbtable
 import hbtable.library
 from hbtable.hbase.audit import UNHEARD
 from hbtable.library.server_calls import READS
-from tests.harness.server import ServerProcess
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     with WarmServer(tmp_path_factory.mktemp("connect") / "data", ["log.durability=os"]) as server:
         yield server
 
@@ -73,7 +72,7 @@ def test_arguments_that_cannot_be(arguments: dict[str, object], error: type[Exce
 
 
 @pytest.mark.parametrize("way", [happybase.Connection, hbtable.connect])
-def test_a_prefix_stands_before_the_names_of_tables(server: ServerProcess, way: type) -> None:
+def test_a_prefix_stands_before_the_names_of_tables(server: WarmServer, way: type) -> None:
     with_prefix = way("127.0.0.1", server.port, 60000, table_prefix=f"mine{way.__name__}")
     plain = way("127.0.0.1", server.port, 60000, transport="framed", protocol="compact", compat="0.96")
     with_prefix.create_table("t", {"f": {}})
@@ -89,7 +88,7 @@ def test_a_prefix_stands_before_the_names_of_tables(server: ServerProcess, way: 
     plain.close()
 
 
-def test_refusals_are_sentences_as_of_open(server: ServerProcess) -> None:
+def test_refusals_are_sentences_as_of_open(server: WarmServer) -> None:
     with hbtable.connect("127.0.0.1", server.port) as connected, hbtable.open(":memory:") as opened:
         for database in (connected, opened):
             table = database.create_table("sentences", ["f"])
@@ -134,7 +133,7 @@ def test_a_server_that_is_no_hbtable_is_named_with_the_way_in() -> None:
         answered.result()
 
 
-def test_a_connection_is_made_again_after_a_close_and_by_the_first_call(server: ServerProcess) -> None:
+def test_a_connection_is_made_again_after_a_close_and_by_the_first_call(server: WarmServer) -> None:
     database = hbtable.connect("127.0.0.1", server.port, autoconnect=False)
     database.tables()
     database.close()
@@ -146,7 +145,7 @@ def test_a_connection_is_made_again_after_a_close_and_by_the_first_call(server: 
 
 def test_a_server_that_breaks_off_during_a_write_leaves_the_outcome_unknown(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(tmp_path / "data", ["log.durability=os"]))
         database = stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000))
         table = database.create_table("t", {"f": {}})
         server.kill()
@@ -176,7 +175,7 @@ READ_CALLS: dict[str, Callable[[hbtable.Database], object]] = {
 def test_reads_go_on_when_the_server_was_started_again(tmp_path: Path) -> None:
     """Each of them is the first call on a connection that is gone, of which it cannot know."""
     with ExitStack() as stack:
-        server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(tmp_path / "data", ["log.durability=os"]))
         databases = {
             name: stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000)) for name in READ_CALLS
         }
@@ -189,7 +188,7 @@ def test_reads_go_on_when_the_server_was_started_again(tmp_path: Path) -> None:
 
 def test_a_read_that_no_server_answers_changed_nothing(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(tmp_path / "data", ["log.durability=os"]))
         databases = {
             name: stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000)) for name in READ_CALLS
         }
@@ -226,7 +225,7 @@ def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_the_timeout(
         database.close()
 
 
-def test_threads_share_it(server: ServerProcess) -> None:
+def test_threads_share_it(server: WarmServer) -> None:
     with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
         table = database.create_table("shared", {"f": {}})
         begin = threading.Barrier(4)
@@ -244,7 +243,7 @@ def test_threads_share_it(server: ServerProcess) -> None:
         assert len(list(table.scan(batch_size=7))) == 101
 
 
-def test_a_call_that_cannot_be_told_leaves_the_connection_usable(server: ServerProcess) -> None:
+def test_a_call_that_cannot_be_told_leaves_the_connection_usable(server: WarmServer) -> None:
     with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
         for options in ({"max_versions": "3"}, {"max_versions": 2**40}, {"compression": 5}, {"attributes": 5}):
             with pytest.raises(hbtable.InvalidRequest):
@@ -252,7 +251,7 @@ def test_a_call_that_cannot_be_told_leaves_the_connection_usable(server: ServerP
             assert b"odd" not in database.tables()
 
 
-def test_writes_without_the_log_and_large_batches(server: ServerProcess) -> None:
+def test_writes_without_the_log_and_large_batches(server: WarmServer) -> None:
     with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
         table = database.create_table("large", {"f": {}, "g": {}})
         with table.batch(timestamp=5, wal=False) as batch:
@@ -270,7 +269,7 @@ def test_writes_without_the_log_and_large_batches(server: ServerProcess) -> None
         assert found[b"0002"] == {b"f:a": (b"1", 5)}
 
 
-def test_server_errors_are_told_by_their_classes(server: ServerProcess) -> None:
+def test_server_errors_are_told_by_their_classes(server: WarmServer) -> None:
     with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
         table = database.create_table("errors", {"f": {}})
         with pytest.raises(hbtable.TableNotFound):
@@ -298,7 +297,7 @@ def test_server_errors_are_told_by_their_classes(server: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize("options", [{"max_versions": None}, {"max_versions": True}, {"in_memory": "no"}])
-def test_what_thrift_would_turn_into_another_is_refused(server: ServerProcess, options: dict[str, object]) -> None:
+def test_what_thrift_would_turn_into_another_is_refused(server: WarmServer, options: dict[str, object]) -> None:
     with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
         with pytest.raises(hbtable.InvalidRequest):
             database.create_table("turned", {"f": options})  # type: ignore[dict-item]

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 import hbtable
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 from tests.integration import test_library_wrong_values as sweep
 
 pytestmark = pytest.mark.verify
@@ -19,7 +19,7 @@ METHODS = {method: given for method, given in sweep.DATABASE.items() if hasattr(
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hbtable.ConnectedDatabase]:
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp("connect") / "data"
-        server = stack.enter_context(ServerProcess(folder, ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(folder, ["log.durability=os"]))
         database = stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60_000))
         table = database.create_table("t", {"f": {"max_versions": 1000}}, split_rows=[b"zzz"])
         with table.batch() as batch:

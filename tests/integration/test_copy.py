@@ -22,18 +22,18 @@ import pytest
 from hbtable.shell.copying.copy_parts import CopyPart
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.copying import cells, connected, copied, filled, words
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ServerProcess]]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[WarmServer]]:
     folder = tmp_path_factory.mktemp("copy")
     with (
-        ServerProcess(folder / "one", ["log.durability=os"]) as one,
-        ServerProcess(folder / "two", ["log.durability=os"]) as two,
+        WarmServer(folder / "one", ["log.durability=os"]) as one,
+        WarmServer(folder / "two", ["log.durability=os"]) as two,
     ):
         yield [one, two]
 
@@ -48,9 +48,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ServerPro
         ("thrift", "thrift2"),
     ],
 )
-def test_all_versions_with_their_times(servers: list[ServerProcess], tmp_path: Path, services: tuple[str, str]) -> None:
+def test_all_versions_with_their_times(servers: list[WarmServer], tmp_path: Path, services: tuple[str, str]) -> None:
     name = "-".join(services)
-    filled(servers[0], name)
+    filled(servers[0], name, wide_cells=12_000)
     done = copied(servers, tmp_path / "state", "--tables", name, services=services)
     assert done.returncode == 0, done.stderr
     assert "copied 901 rows" in done.stderr
@@ -62,7 +62,7 @@ def test_all_versions_with_their_times(servers: list[ServerProcess], tmp_path: P
 
 
 @pytest.mark.parametrize("services", [("thrift", "thrift"), ("thrift2", "thrift"), ("thrift", "thrift2")])
-def test_the_schema_comes_along(servers: list[ServerProcess], tmp_path: Path, services: tuple[str, str]) -> None:
+def test_the_schema_comes_along(servers: list[WarmServer], tmp_path: Path, services: tuple[str, str]) -> None:
     name = "ns:schema-" + "-".join(services)
     with connected(servers[0]) as one, connected(servers[1]) as two:
         if b"ns" not in one.namespaces():
@@ -88,7 +88,7 @@ PROPERTIES = {"hbase.namespace.quota.maxtables": "20", "owner": "ü"}
 
 @pytest.mark.parametrize("services", [("thrift", "thrift"), ("thrift2", "thrift"), ("thrift", "thrift2")])
 def test_a_namespace_comes_along_with_its_properties(
-    servers: list[ServerProcess], tmp_path: Path, services: tuple[str, str]
+    servers: list[WarmServer], tmp_path: Path, services: tuple[str, str]
 ) -> None:
     namespace = "with_" + "_".join(services)
     with connected(servers[0]) as one, connected(servers[1]) as two:
@@ -107,7 +107,7 @@ def test_a_namespace_comes_along_with_its_properties(
         assert two.namespace(namespace) == {"owner": "u"}
 
 
-def test_thrift1_says_that_it_tells_no_properties_of_a_namespace(servers: list[ServerProcess], tmp_path: Path) -> None:
+def test_thrift1_says_that_it_tells_no_properties_of_a_namespace(servers: list[WarmServer], tmp_path: Path) -> None:
     with connected(servers[0]) as one, connected(servers[1]) as two:
         one.create_namespace("untold", PROPERTIES)
         one.create_table("untold:t", ["f"])
@@ -118,7 +118,7 @@ def test_thrift1_says_that_it_tells_no_properties_of_a_namespace(servers: list[S
         assert two.namespace("untold") == {}
 
 
-def test_on_a_terminal_it_says_how_far_it_came(servers: list[ServerProcess], tmp_path: Path) -> None:
+def test_on_a_terminal_it_says_how_far_it_came(servers: list[WarmServer], tmp_path: Path) -> None:
     filled(servers[0], "watched")
     shown = {}
     for more in ((), ("--quiet",)):
@@ -147,8 +147,8 @@ def _told(terminal: int) -> Iterator[bytes]:
             return
 
 
-def test_broken_off_it_goes_on(servers: list[ServerProcess], tmp_path: Path) -> None:
-    filled(servers[0], "broken", 9000)
+def test_broken_off_it_goes_on(servers: list[WarmServer], tmp_path: Path) -> None:
+    filled(servers[0], "broken", 9000, wide_cells=12_000)
     state = tmp_path / "state"
     # It follows for ever, so it is killed while it copies or rests, and never after its end.
     endless = words(servers, state, "--tables", "broken", "--workers", "1", "--follow", "--every", "86400")
@@ -168,7 +168,7 @@ def test_broken_off_it_goes_on(servers: list[ServerProcess], tmp_path: Path) -> 
 
 
 def test_it_copies_what_its_state_leaves_and_the_comparison_trusts_no_state(
-    servers: list[ServerProcess], tmp_path: Path
+    servers: list[WarmServer], tmp_path: Path
 ) -> None:
     filled(servers[0], "believed", 90)
     state = tmp_path / "state"
@@ -183,7 +183,7 @@ def test_it_copies_what_its_state_leaves_and_the_comparison_trusts_no_state(
     assert cells(servers[1], "believed") == cells(servers[0], "believed")
 
 
-def test_what_is_written_meanwhile_follows(servers: list[ServerProcess], tmp_path: Path) -> None:
+def test_what_is_written_meanwhile_follows(servers: list[WarmServer], tmp_path: Path) -> None:
     filled(servers[0], "followed")
     ended = threading.Event()
     written: list[int] = []
@@ -225,8 +225,8 @@ def test_what_is_written_meanwhile_follows(servers: list[ServerProcess], tmp_pat
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_server_that_is_started_again_is_waited_for(tmp_path: Path, which: int) -> None:
     with (
-        ServerProcess(tmp_path / "one", ["log.durability=os"]) as one,
-        ServerProcess(tmp_path / "two", ["log.durability=os"]) as two,
+        WarmServer(tmp_path / "one", ["log.durability=os"]) as one,
+        WarmServer(tmp_path / "two", ["log.durability=os"]) as two,
     ):
         both = [one, two]
         filled(one, "restarted", 90)
@@ -252,7 +252,7 @@ def test_a_server_that_is_started_again_is_waited_for(tmp_path: Path, which: int
         assert cells(two, "restarted") == cells(one, "restarted")
 
 
-def test_the_comparison_finds_what_differs_and_mends_it(servers: list[ServerProcess], tmp_path: Path) -> None:
+def test_the_comparison_finds_what_differs_and_mends_it(servers: list[WarmServer], tmp_path: Path) -> None:
     filled(servers[0], "compared", 90)
     state = tmp_path / "state"
     assert copied(servers, state, "--tables", "compared").returncode == 0
@@ -277,9 +277,7 @@ def test_the_comparison_finds_what_differs_and_mends_it(servers: list[ServerProc
     assert cells(servers[1], "compared") == cells(servers[0], "compared")
 
 
-def test_versions_that_come_to_light_by_a_delete_are_deleted_as_well(
-    servers: list[ServerProcess], tmp_path: Path
-) -> None:
+def test_versions_that_come_to_light_by_a_delete_are_deleted_as_well(servers: list[WarmServer], tmp_path: Path) -> None:
     """The family keeps three of a column. A row that was deleted at the source had been copied as it was written."""
     filled(servers[0], "layers", 10)
     assert copied(servers, tmp_path / "state", "--tables", "layers").returncode == 0
@@ -292,7 +290,7 @@ def test_versions_that_come_to_light_by_a_delete_are_deleted_as_well(
     assert cells(servers[1], "layers") == cells(servers[0], "layers")
 
 
-def test_what_cannot_be_copied_is_said(servers: list[ServerProcess], tmp_path: Path) -> None:
+def test_what_cannot_be_copied_is_said(servers: list[WarmServer], tmp_path: Path) -> None:
     state = tmp_path / "state"
     missing = copied(servers, state, "--tables", "nowhere")
     assert (missing.returncode, missing.stderr) == (1, "ArgumentError: the source has no table nowhere\n")

@@ -11,9 +11,9 @@ import pytest
 
 from hbtable.commitlog.segments.high_water import decode_high_water
 from tests.harness.real_servers import free_ports
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import eventually, freeze
 from tests.harness.warm_commands import run_warm as run
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -24,7 +24,7 @@ again."""
 
 
 def filled(folder: Path) -> None:
-    with ServerProcess(folder) as server:
+    with WarmServer(folder) as server:
         connection = server.connect()
         for name in ("one", "two"):
             connection.create_table(name, {"f": {}})
@@ -67,7 +67,7 @@ def test_a_missing_and_a_damaged_sstable(tmp_path: Path) -> None:
     flip(files[0], 1000)
     files[1].unlink()
     port = free_ports(1)
-    with ServerProcess(folder, [f"server.http_port={port}"]) as server:
+    with WarmServer(folder, [f"server.http_port={port}"]) as server:
         connection = server.connect()
         sound, gone = connection.table("one"), connection.table("two")
         text = refused(sound, ROWS[0])
@@ -92,7 +92,7 @@ def test_a_missing_and_a_damaged_sstable(tmp_path: Path) -> None:
 
 def test_a_log_that_was_cut_after_a_kill(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with ServerProcess(folder, ["log.mark_seconds=0.05"]) as server:
+    with WarmServer(folder, ["log.mark_seconds=0.05"]) as server:
         connection = server.connect()
         for name in ("one", "two"):
             connection.create_table(name, {"f": {}})
@@ -127,7 +127,7 @@ def test_a_log_that_was_cut_after_a_kill(tmp_path: Path) -> None:
     assert "LOST: table two, rows" in repair.stderr
     assert "after the mark: any table of this server may have lost its last writes" in repair.stderr
     assert run("check", str(folder)).returncode == 0
-    with ServerProcess(folder) as server:
+    with WarmServer(folder) as server:
         connection = server.connect()
         assert connection.table("one").row(b"first") == {b"f:a": b"1"}
         assert 0 < len(list(connection.table("two").scan())) < len(ROWS)
@@ -139,7 +139,7 @@ def test_a_log_that_was_cut_after_a_kill(tmp_path: Path) -> None:
 def test_metadata_that_lost_log_records_is_brought_back_by_one_command(tmp_path: Path) -> None:
     """Nothing is served on rows of METADATA that may be old. What was flushed is there after the repair."""
     folder = tmp_path / "data"
-    with ServerProcess(folder, ["log.mark_seconds=0.05"]) as server:
+    with WarmServer(folder, ["log.mark_seconds=0.05"]) as server:
         connection = server.connect()
         connection.create_table("flushed", {"f": {}})
         for row in ROWS[:50]:
@@ -160,7 +160,7 @@ def test_metadata_that_lost_log_records_is_brought_back_by_one_command(tmp_path:
     print(repair.stdout, repair.stderr)
     assert repair.returncode in (0, 1)  # the log's end may be counted as lost
     assert run("check", str(folder)).returncode == 0
-    with ServerProcess(folder) as server:
+    with WarmServer(folder) as server:
         connection = server.connect()
         assert dict(connection.table("flushed").scan()) == {row: {b"f:a": b"1"} for row in ROWS[:50]}
         connection.table("flushed").put(b"new", {b"f:a": b"2"})

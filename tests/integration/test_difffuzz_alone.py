@@ -13,8 +13,8 @@ from tests.campaigns.difffuzz.hunt import Hunt, Limits
 from tests.campaigns.difffuzz.own_server import DEFINES, OwnServer
 from tests.campaigns.difffuzz.profiles import random_program
 from tests.campaigns.difffuzz.running import Runner
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import long_test
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -48,7 +48,7 @@ class WrongOnceFlushed(InHBasesPlace):
 @pytest.fixture(scope="module")
 def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
     folder: Path = tmp_path_factory.mktemp("difffuzz")
-    with ServerProcess(folder / "one", DEFINES) as one, ServerProcess(folder / "other", DEFINES) as other:
+    with WarmServer(folder / "one", DEFINES) as one, WarmServer(folder / "other", DEFINES) as other:
         yield one.port, other.port
 
 

@@ -16,7 +16,7 @@ from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.commands import ROOT, run, run_python
 from tests.harness.real_servers import free_ports
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -138,7 +138,7 @@ def test_a_wrong_password_and_tls_to_a_plain_port(db: hbtable.EmbeddedDatabase, 
     secret.chmod(0o600)
     said = [told(lambda: hbtable.connect("127.0.0.1", plain, tls=True))]
     said.append(run("list", "--tls", "--url", f"127.0.0.1:{plain}").stderr)
-    with ServerProcess(tmp_path / "data", ["auth.enabled=true", "auth.plain_text=true"]) as server:
+    with WarmServer(tmp_path / "data", ["auth.enabled=true", "auth.plain_text=true"]) as server:
         said.append(told(lambda: hbtable.connect("127.0.0.1", server.port, user="ann", secret=str(secret))))
     check("the password is wrong, or TLS goes to a port without it", said)
 

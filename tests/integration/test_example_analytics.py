@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.harness.commands import run_example
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import long_marks
+from tests.harness.warm_server import WarmServer
 
 Columns = dict[bytes, bytes]
 BEGIN = 1_795_800_000_000
@@ -21,8 +21,8 @@ BEGIN = 1_795_800_000_000
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+def server(tmp_path: Path) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path / "data", ["log.durability=os"]) as server:
         yield server
 
 
@@ -70,7 +70,7 @@ def summaries_of(clicks: dict[bytes, Columns]) -> dict[bytes, dict[bytes, int]]:
 
 
 @pytest.mark.parametrize("on", ["processes", pytest.param("dask", marks=long_marks("analytics on Dask"))])
-def test_summaries_are_those_of_plain_python(server: ServerProcess, tmp_path: Path, on: str) -> None:
+def test_summaries_are_those_of_plain_python(server: WarmServer, tmp_path: Path, on: str) -> None:
     port, clicks = ["--port", str(server.port)], made_clicks()
     (tmp_path / "clicks").write_text("".join(json.dumps(click) + "\n" for click in clicks))
     run_example("analytics", "create", *port)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.commands import run_example
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import long_marks
+from tests.harness.warm_server import WarmServer
 
 Columns = dict[bytes, bytes]
 World = dict[tuple[int, int], int]
@@ -20,8 +20,8 @@ SIDE, ZOOM = 64, 2
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+def server(tmp_path: Path) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path / "data", ["log.durability=os"]) as server:
         yield server
 
 
@@ -74,7 +74,7 @@ def expected_tiles(raw: dict[bytes, Columns]) -> dict[bytes, bytes]:
         pytest.param("dask", marks=long_marks("earth on Dask")),
     ],
 )
-def test_tiles_of_all_levels_are_those_of_plain_python(server: ServerProcess, tmp_path: Path, on: str) -> None:
+def test_tiles_of_all_levels_are_those_of_plain_python(server: WarmServer, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("earth", "create", *port)
     assert run_example("earth", "build", "--on", on, *port) == "0 raw tiles of 0 places into 0\n"

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from tests.harness.commands import run_example
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import long_marks
+from tests.harness.warm_server import WarmServer
 
 WORDS = ["red", "tea", "of", "Zürich", "cats", "jaguar", "speed", "map", "news", "price", "blue", "green", "black"]
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+def server(tmp_path: Path) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path / "data", ["log.durability=os"]) as server:
         yield server
 
 
-def fill(server: ServerProcess) -> None:
+def fill(server: WarmServer) -> None:
     """As `record` does it, 20 users, whose actions are of the last days."""
     chance, now = random.Random(3), time.time_ns() // 1_000_000
     with closing(server.connect()) as connection:
@@ -55,7 +55,7 @@ def expected_profile(columns: dict[bytes, bytes]) -> list[tuple[str, int]]:
         pytest.param("dask", marks=long_marks("personalized search on Dask")),
     ],
 )
-def test_profiles_are_those_of_plain_python(server: ServerProcess, on: str) -> None:
+def test_profiles_are_those_of_plain_python(server: WarmServer, on: str) -> None:
     port = ["--port", str(server.port)]
     name = "personalized_search"
     run_example(name, "create", *port)

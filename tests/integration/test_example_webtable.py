@@ -9,8 +9,8 @@ import pytest
 
 import hbtable
 from tests.harness.commands import run_example
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import long_marks
+from tests.harness.warm_server import WarmServer
 
 Columns = dict[bytes, bytes]
 PAGES = 60
@@ -18,8 +18,8 @@ _LINK = re.compile(rb"<a href='http://(\w+)\.(\w+)\.test/(\w+\.html)'>([^<]*)</a
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+def server(tmp_path: Path) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path / "data", ["log.durability=os"]) as server:
         yield server
 
 
@@ -40,7 +40,7 @@ def write_pages(folder: Path, step: int) -> None:
         file.write_text(f"<html{language}><a href='mailto:a@b.test'>mail</a><a name='x'>no link</a>{links}</html>")
 
 
-def rows(server: ServerProcess) -> dict[bytes, Columns]:
+def rows(server: WarmServer) -> dict[bytes, Columns]:
     connection = server.connect()
     try:
         return dict(connection.table("webtable").scan())
@@ -70,7 +70,7 @@ def anchors(found: dict[bytes, Columns]) -> dict[bytes, Columns]:
         pytest.param("dask", marks=long_marks("webtable on Dask")),
     ],
 )
-def test_links_are_inverted_as_plain_python_does_it(server: ServerProcess, tmp_path: Path, on: str) -> None:
+def test_links_are_inverted_as_plain_python_does_it(server: WarmServer, tmp_path: Path, on: str) -> None:
     port = ["--port", str(server.port)]
     run_example("webtable", "create", *port)
     for step in (3, 11):  # the second time other links are there, so anchors of the first are gone

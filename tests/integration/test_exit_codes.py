@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from hbtable.launch.cli.command import main
 from tests.harness.commands import ROOT, run
 from tests.harness.real_servers import free_ports
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -103,8 +103,8 @@ def expect(name: str, code: int, done: Result) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("data") / "data") as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path_factory.mktemp("data") / "data") as running:
         yield running
 
 
@@ -135,13 +135,13 @@ def test_no_server_at_an_address(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OF_A_TABLE))
-def test_what_a_server_refuses(server: ServerProcess, name: str) -> None:
+def test_what_a_server_refuses(server: WarmServer, name: str) -> None:
     done = invoked(name, "--url", f"127.0.0.1:{server.port}", *OF_A_TABLE[name])
     expect(name, 1, done)
 
 
 @pytest.mark.parametrize("name", sorted({"list", "status", "whoami", "exists", "shell", "user_permission"}))
-def test_what_a_server_does(server: ServerProcess, name: str) -> None:
+def test_what_a_server_does(server: WarmServer, name: str) -> None:
     expect(name, 0, invoked(name, "--url", f"127.0.0.1:{server.port}", *OF_A_SERVER[name]))
 
 

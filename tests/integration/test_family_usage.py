@@ -15,8 +15,8 @@ import hbtable
 from hbtable.model.usage import FIGURES, FamilyUsage, from_texts, summed
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.reader import SSTableReader
-from tests.harness.server import ServerProcess
 from tests.harness.warm_commands import run_warm as run
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -207,12 +207,12 @@ def test_a_dropped_family_and_a_disabled_table(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("usage"), ["log.durability=os"]) as server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path_factory.mktemp("usage"), ["log.durability=os"]) as server:
         yield server
 
 
-def test_usage_of_a_server_over_thrift_and_in_the_shell(server: ServerProcess) -> None:
+def test_usage_of_a_server_over_thrift_and_in_the_shell(server: WarmServer) -> None:
     with hbtable.connect("127.0.0.1", server.port) as database:
         table = database.create_table("ns", FAMILIES)
         table.put(b"row", {b"one:": b"1"})
@@ -234,7 +234,7 @@ def test_usage_of_a_server_over_thrift_and_in_the_shell(server: ServerProcess) -
     assert "Unknown table none!" in asked(server, "status 'families', 'none'").stderr
 
 
-def scanned_as_blocks(database: hbtable.Database, server: ServerProcess) -> None:
+def scanned_as_blocks(database: hbtable.Database, server: WarmServer) -> None:
     """Rows that one file alone holds go out as they lie in its blocks: they count as others do."""
     table = database.create_table("blocks", {"f": {}})
     with table.batch() as batch:
@@ -248,11 +248,11 @@ def scanned_as_blocks(database: hbtable.Database, server: ServerProcess) -> None
     assert (usage.read_rows, usage.written_cells, usage.file_cells) == (6000, 3000, 3000)
 
 
-def asked(server: ServerProcess, command: str) -> "subprocess.CompletedProcess[str]":
+def asked(server: WarmServer, command: str) -> "subprocess.CompletedProcess[str]":
     return run("shell", "--url", f"127.0.0.1:{server.port}", "-n", "-e", command)
 
 
-def answer(server: ServerProcess, command: str) -> list[str]:
+def answer(server: WarmServer, command: str) -> list[str]:
     return asked(server, command).stdout.splitlines()
 
 

@@ -13,16 +13,16 @@ import thriftpy2
 from thriftpy2.http import make_client
 
 from tests.harness.certificates import CA, put_certificate
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 IDL = Path(__file__).resolve().parents[2] / "hbtable" / "idl" / "hbase.thrift"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     folder = tmp_path_factory.mktemp("http")
     certificate, key = put_certificate("server", folder)
-    with ServerProcess(folder / "data", [f"tls.certificate={certificate}", f"tls.key={key}"]) as started:
+    with WarmServer(folder / "data", [f"tls.certificate={certificate}", f"tls.key={key}"]) as started:
         yield started
 
 
@@ -33,7 +33,7 @@ def thrift() -> Any:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("keep_alive", [False, True])
-def test_thriftpy2(server: ServerProcess, thrift: Any, scheme: str, keep_alive: bool) -> None:
+def test_thriftpy2(server: WarmServer, thrift: Any, scheme: str, keep_alive: bool) -> None:
     table = f"{scheme}{keep_alive}".encode()
     client = make_client(
         thrift.Hbase,
@@ -59,7 +59,7 @@ def test_thriftpy2(server: ServerProcess, thrift: Any, scheme: str, keep_alive: 
 
 
 @pytest.mark.parametrize("in_chunks", [False, True])
-def test_requests(server: ServerProcess, in_chunks: bool) -> None:
+def test_requests(server: WarmServer, in_chunks: bool) -> None:
     call = b"\x80\x01\x00\x01\x00\x00\x00\x0cgetClusterId\x00\x00\x00\x07\x00"
     with requests.Session() as session:
         session.trust_env = False
@@ -70,7 +70,7 @@ def test_requests(server: ServerProcess, in_chunks: bool) -> None:
                 assert answer.startswith(call[:3] + b"\x02" + call[4:-1] + b"\x0b\x00\x00")
 
 
-def test_a_browser_reads_a_sentence(server: ServerProcess) -> None:
+def test_a_browser_reads_a_sentence(server: WarmServer) -> None:
     with pytest.raises(urllib.error.HTTPError) as raised:
         urllib.request.urlopen(f"http://localhost:{server.port}/", timeout=60)
     with raised.value as error:

@@ -16,7 +16,7 @@ from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 CLIENTS = 10
 TIMES = 6
@@ -44,7 +44,7 @@ def put_it(table: happybase.Table) -> None:
     table.put(b"z", ROW)
 
 
-def outcomes(server: ServerProcess, work: Callable[[happybase.Table], None]) -> Counter[str]:
+def outcomes(server: WarmServer, work: Callable[[happybase.Table], None]) -> Counter[str]:
     """Of each client's calls, of which it makes each until it is done: done, or the beginning of what it was told. How
     often, depends on the machine: who has waited for ten seconds is told."""
 
@@ -65,7 +65,7 @@ def outcomes(server: ServerProcess, work: Callable[[happybase.Table], None]) -> 
 
 
 def test_steady_clients_with_large_rows_wait_or_are_told_and_are_not_cut_off(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", OPTIONS) as server:
+    with WarmServer(tmp_path / "data", OPTIONS) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {"max_versions": 1}})
         for row in (b"a", b"b"):
@@ -79,7 +79,7 @@ def test_steady_clients_with_large_rows_wait_or_are_told_and_are_not_cut_off(tmp
         assert "cut off" not in server.errors.read_text()
 
 
-def read_slowly(server: ServerProcess, call: bytes, bytes_a_second: int) -> str:
+def read_slowly(server: WarmServer, call: bytes, bytes_a_second: int) -> str:
     """Of one get of ROW: done, told or cut off."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
@@ -108,7 +108,7 @@ def test_readers_who_are_slow_and_steady_are_not_cut_off_for_others_room(tmp_pat
     Hbase.getRow_args(tableName=b"t", row=b"a", attributes={}).write(protocol)
     protocol.write_message_end()
     call = buffer.getvalue()
-    with ServerProcess(tmp_path / "data", OPTIONS) as server:
+    with WarmServer(tmp_path / "data", OPTIONS) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {"max_versions": 1}})
         connection.table("t").put(b"a", ROW)

@@ -17,7 +17,7 @@ import pytest
 from Hbase_thrift import AlreadyExists, IllegalArgument, IOError
 
 import hbtable
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -44,8 +44,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
             return stack.enter_context(closing(serve().connect()))
 
         @cache
-        def serve() -> ServerProcess:
-            return stack.enter_context(ServerProcess(folder / "data", ["log.durability=os"]))
+        def serve() -> WarmServer:
+            return stack.enter_context(WarmServer(folder / "data", ["log.durability=os"]))
 
         yield open_by
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, seed, settings
 
 import hbtable
 from tests.harness.fresh_seed import examples, fresh_seed
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -192,7 +192,7 @@ class Ways:
     """A table in each of the three."""
 
     def __init__(self, stack: ExitStack, folder: Any) -> None:
-        server = stack.enter_context(ServerProcess(folder / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(folder / "data", ["log.durability=os"]))
         connections = {
             "happybase": stack.enter_context(closing(happybase.Connection("127.0.0.1", server.port, timeout=60_000))),
             "open": stack.enter_context(hbtable.open(str(folder / "open"), durability="os")),

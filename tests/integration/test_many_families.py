@@ -7,8 +7,8 @@ import pytest
 
 import hbtable
 from hbtable.model.schema_limits import MANY_FAMILIES, MAX_FAMILIES
-from tests.harness.server import ServerProcess
 from tests.harness.warm_commands import run_warm as run
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -44,7 +44,7 @@ def test_a_hundred_families_are_no_reason_to_warn(tmp_path: Path, caplog: pytest
 
 
 def test_the_shell_says_what_many_families_and_a_hidden_table_mean(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+    with WarmServer(tmp_path / "data", ["log.durability=os"]) as server:
         families = ", ".join(f"'f{number}'" for number in range(MANY_FAMILIES + 1))
         many = run("shell", "--url", f"127.0.0.1:{server.port}", "-n", "-e", f"create 'many', {families}")
         assert f"table many has {MANY_FAMILIES + 1} column families" in many.stderr

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 from tests.harness.wire_answers import EXCEPTION, answer
 from tests.harness.wire_mutations import FORMS, encode
 from tests.harness.wire_trees import BOOL, I64, LIST, STRING, STRUCT, Node
@@ -61,16 +61,16 @@ CASES: dict[str, Callable[[bytes, bytes], bytes]] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     folder = tmp_path_factory.mktemp("masked")
-    with ServerProcess(folder / "data", ["log.durability=os", "tablet.memtable_bytes=256 KiB"]) as running:
+    with WarmServer(folder / "data", ["log.durability=os", "tablet.memtable_bytes=256 KiB"]) as running:
         running.connect().create_table("t", {"f": {"max_versions": 1}})
         yield running
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("case", CASES)
-def test_a_later_put_is_never_hidden(server: ServerProcess, case: str) -> None:
+def test_a_later_put_is_never_hidden(server: WarmServer, case: str) -> None:
     hidden = []
     with socket.create_connection(("127.0.0.1", server.port), 60) as client:
         received = b""

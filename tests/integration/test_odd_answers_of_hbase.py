@@ -9,7 +9,7 @@ import pytest
 from Hbase_thrift import ColumnDescriptor, IOError, Mutation, TIncrement
 
 import hbtable
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 NO_FAMILY = b"NoSuchColumnFamilyException: Column family x does not exist"
@@ -18,7 +18,7 @@ NO_FAMILY = b"NoSuchColumnFamilyException: Column family x does not exist"
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder: Path = tmp_path_factory.mktemp("odd")
-    with ServerProcess(folder / "data") as server:
+    with WarmServer(folder / "data") as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         connection.table("t").put(b"r", {b"f:q": b"1"})

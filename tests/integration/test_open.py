@@ -14,7 +14,7 @@ import pytest
 
 import hbtable
 from tests.harness.commands import ROOT, environment, run_python
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -306,7 +306,7 @@ def test_the_server_serves_what_was_written_here_and_back(tmp_path: Path) -> Non
     path = tmp_path / "data"
     with hbtable.open(str(path)) as database:
         database.create_table("t", {"f": {}}).put(b"here", {b"f:a": b"1"})
-    server = ServerProcess(path)
+    server = WarmServer(path)
     with server:
         table = server.connect().table("t")
         assert table.row(b"here") == {b"f:a": b"1"}

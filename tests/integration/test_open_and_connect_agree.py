@@ -17,7 +17,7 @@ from hypothesis import given, seed, settings
 
 import hbtable
 from tests.harness.fresh_seed import examples, fresh_seed
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 from tests.integration.test_library_programs import (
     AT,
     CHOSEN,
@@ -195,7 +195,7 @@ def recorded(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("agree")
     with ExitStack() as stack:
-        server = stack.enter_context(ServerProcess(folder / "data", ["log.durability=os"]))
+        server = stack.enter_context(WarmServer(folder / "data", ["log.durability=os"]))
         databases = {
             "open": stack.enter_context(hbtable.open(str(folder / "open"), durability="os")),
             "connect": stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60_000)),

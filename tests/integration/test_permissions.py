@@ -12,17 +12,17 @@ from hbtable.access.store import AccountFile
 from tests.harness.cheap_passwords import cheap
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.recorded_shell import run_here
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 SECRETS = {"admin": "admin's password", "ann": "ann's password", "ben": "ben's password"}
 DENIED = "Insufficient permissions"
 
 
-def serving(folder: Path) -> ServerProcess:
+def serving(folder: Path) -> WarmServer:
     defines = ["auth.enabled=true", "auth.superusers=admin", "auth.groups=readers = ben", "auth.plain_text=true"]
-    return ServerProcess(folder, defines)
+    return WarmServer(folder, defines)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=[(), ("--servers", "2")], ids=["one process", "two"])
-def server(request: pytest.FixtureRequest, folder: Path) -> Iterator[ServerProcess]:
+def server(request: pytest.FixtureRequest, folder: Path) -> Iterator[WarmServer]:
     server = serving(folder)
     server.arguments = list(request.param)
     with server:
@@ -44,7 +44,7 @@ def server(request: pytest.FixtureRequest, folder: Path) -> Iterator[ServerProce
 class Shells:
     """The shell of each user, in this process."""
 
-    def __init__(self, server: ServerProcess, folder: Path) -> None:
+    def __init__(self, server: WarmServer, folder: Path) -> None:
         self._port = server.port
         self._folder = folder
 
@@ -63,7 +63,7 @@ class Shells:
         return DENIED in out + err
 
 
-def test_users_do_what_they_were_granted(server: ServerProcess, tmp_path: Path) -> None:
+def test_users_do_what_they_were_granted(server: WarmServer, tmp_path: Path) -> None:
     shells = Shells(server, tmp_path)
     filled = ("create 't', 'f', 'g'", "put 't', 'r', 'f:a', 'of f', 1", "put 't', 'r', 'g:a', 'of g', 1")
     assert not shells.run("admin", *filled)[1]
@@ -102,7 +102,7 @@ def test_grants_outlive_a_restart_and_end_with_their_table(folder: Path, tmp_pat
         assert "ann" not in shells.run("admin", "user_permission 't'")[0]
 
 
-def test_a_grant_on_the_command_line(server: ServerProcess) -> None:
+def test_a_grant_on_the_command_line(server: WarmServer) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "hbtable", "grant", "ann", "R", "--url", f"127.0.0.1:{server.port}", "--user", "ann"],
         env={**os.environ, "HBTABLE_SECRET": SECRETS["ann"]},

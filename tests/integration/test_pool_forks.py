@@ -8,7 +8,7 @@ import happybase
 import pytest
 
 from tests.harness.commands import run_python
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -75,13 +75,13 @@ WAYS = {
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", ["log.durability=os"]) as server:
+def server(tmp_path: Path) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path / "data", ["log.durability=os"]) as server:
         yield server
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_forked_child_has_connections_of_its_own(server: ServerProcess, tmp_path: Path, way: str) -> None:
+def test_a_forked_child_has_connections_of_its_own(server: WarmServer, tmp_path: Path, way: str) -> None:
     connection = happybase.Connection("127.0.0.1", server.port)
     connection.create_table("t", {"f": {"max_versions": 1}})
     connection.close()

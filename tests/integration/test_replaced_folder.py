@@ -18,8 +18,8 @@ from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.launch.roles.watchdog import LOST
 from hbtable.library.table import Table
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 from tests.integration.test_library_wrong_values import DATABASE, ROWS, public
 
 
@@ -48,7 +48,7 @@ def puts_until_refused(put: Callable[[bytes], None]) -> int:
 @pytest.mark.parametrize("how", ["LOCK", "moved", "replaced"])
 def test_a_server_ends_with_a_message_and_the_exit_code_of_a_lost_lock(tmp_path: Path, how: str) -> None:
     root = tmp_path / "data"
-    with ServerProcess(root) as server:
+    with WarmServer(root) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         table = connection.table("t")
@@ -93,7 +93,7 @@ def test_a_server_ends_when_a_backup_is_copied_over_its_files(tmp_path: Path, ta
         with hbtable.open(str(root)) as database:
             database.create_table("other", ["f"])
         copy_over(root, backup)
-    with ServerProcess(root, defines=["log.segment_bytes=20000"]) as server:
+    with WarmServer(root, defines=["log.segment_bytes=20000"]) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         connection.table("t").put(b"r", {b"f:q": b"v"})

@@ -25,6 +25,7 @@ from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_commands import run_warm
 
 TABLES = [b"first", b"second", b"third", b"fourth"]
 
@@ -83,9 +84,7 @@ def test_the_folder_goes_to_one_server_to_three_to_a_program_and_back(server: Se
         server.arguments = arguments
         server.start()
     server.stop()
-    checked = subprocess.run(
-        [sys.executable, "-m", "hbtable", "check", str(server.folder)], capture_output=True, text=True, check=False
-    )
+    checked = run_warm("check", str(server.folder))
     assert checked.returncode == 0, checked.stdout
     with hbtable.open(str(server.folder)) as database:
         for name in TABLES:
@@ -229,12 +228,7 @@ def test_the_launchers_metrics_are_those_of_the_master_and_all_ask_who_reads_the
 
 def test_a_count_that_cannot_be_is_refused(tmp_path: Path) -> None:
     for wrong in ("0", "65", "two", "-1", ""):
-        refused = subprocess.run(
-            [sys.executable, "-m", "hbtable", "start", "--data", str(tmp_path / "data"), f"--servers={wrong}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        refused = run_warm("start", "--data", str(tmp_path / "data"), f"--servers={wrong}")
         assert refused.returncode == 2
         assert "a number from 1 to 64 is due, or auto" in refused.stderr
     assert not (tmp_path / "data").exists()

@@ -17,10 +17,10 @@ from Hbase_thrift import AlreadyExists, IOError, Mutation, TAppend, TIncrement, 
 from hbtable.shell.shadow.comparing import IGNORED
 from hbtable.shell.shadow.repeating import NO_ROOM, NOT_REACHED
 from hbtable.shell.shadow.wire import Answer, interface
-from tests.harness.server import ServerProcess
 from tests.harness.shadowing import Liar, ShadowProcess, thrift_client
 from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -34,15 +34,15 @@ CANNOT_LIE = {"getClusterId", "getRegionInfo"}
 """They differ by nature."""
 
 
-Servers = tuple[ServerProcess, ServerProcess]
+Servers = tuple[WarmServer, WarmServer]
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("shadow")
     with (
-        ServerProcess(folder / "one", ["log.durability=os"]) as one,
-        ServerProcess(folder / "two", ["log.durability=os"]) as two,
+        WarmServer(folder / "one", ["log.durability=os"]) as one,
+        WarmServer(folder / "two", ["log.durability=os"]) as two,
     ):
         yield one, two
 

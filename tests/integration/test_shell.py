@@ -14,7 +14,7 @@ from hbtable.shell.errors import ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.help_examples import examples
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +52,7 @@ Table test does not exist
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with ServerProcess(tmp_path_factory.mktemp("shell") / "data") as server:
+    with WarmServer(tmp_path_factory.mktemp("shell") / "data") as server:
         yield f"127.0.0.1:{server.port}"
         assert server.stop() == 0
 

@@ -13,7 +13,7 @@ from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ServerError, ShellError
 from hbtable.shell.help_texts import of_command
 from hbtable.shell.invocation import ShellOptions, make_session
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +31,7 @@ incr 'arrays', 'a', 'g:c'
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Lines of the answer, without Took; an error is the last line, its advice behind it."""
-    with ServerProcess(tmp_path_factory.mktemp("shell") / "data") as server:
+    with WarmServer(tmp_path_factory.mktemp("shell") / "data") as server:
 
         def answer(text: str, form: str = "hbase") -> list[str]:
             stream = io.StringIO()

@@ -16,7 +16,7 @@ import pytest
 
 from hbtable.shell.invocation import ShellOptions
 from hbtable.shell.main import run_lines
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    with ServerProcess(folder, ["thrift.slow_seconds=0.0"]) as server:
+    with WarmServer(folder, ["thrift.slow_seconds=0.0"]) as server:
         yield f"127.0.0.1:{server.port}"
         assert server.stop() == 0
 
@@ -140,12 +140,12 @@ def test_no_server_is_dead_or_unknown(url: str) -> None:
 
 
 def test_a_server_that_was_killed_is_dead_until_its_log_is_not_needed(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data") as server:
+    with WarmServer(tmp_path / "data") as server:
         first = f"127.0.0.1:{server.port}"
         answer(first, "create 'd', 'f'\nput 'd', 'r', 'f:', 'v'\n")
         server.kill()
     # No flush by itself: the log of the server that was killed stays needed.
-    with ServerProcess(tmp_path / "data", ["maintenance.period_seconds=3600.0"]) as server:
+    with WarmServer(tmp_path / "data", ["maintenance.period_seconds=3600.0"]) as server:
         second = f"127.0.0.1:{server.port}"
         title, dead, count = answer(second, "list_deadservers")
         assert (title, count) == ("SERVERNAME", "1 row(s)")
@@ -158,7 +158,7 @@ def test_a_server_that_was_killed_is_dead_until_its_log_is_not_needed(tmp_path: 
             "Some dead server clear failed", "SERVERNAME", dead, "1 row(s)",
         ]  # fmt: skip
         assert server.stop() == 0
-    with ServerProcess(tmp_path / "data") as server:
+    with WarmServer(tmp_path / "data") as server:
         assert answer(f"127.0.0.1:{server.port}", "list_deadservers") == ["SERVERNAME", "0 row(s)"]
 
 

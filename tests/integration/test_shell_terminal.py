@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = [
     pytest.mark.integration,
@@ -55,7 +55,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with ServerProcess(tmp_path / "data") as server:
+    with WarmServer(tmp_path / "data") as server:
         address = f"127.0.0.1:{server.port}"
         script = "create 'observations', 'temperature'\n" + "".join(
             f"put 'observations', 'r{number:03d}', 'temperature:c', '{number}'\n" for number in range(60)

@@ -14,7 +14,7 @@ from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.invocation import ShellOptions
 from hbtable.shell.main import run_lines
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 Errors = Callable[[str], list[str]]
@@ -23,7 +23,7 @@ SETUP = "create 'flights', 'f', 'g'\ncreate 'closed', 'f'\ndisable 'closed'\ncre
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with ServerProcess(tmp_path_factory.mktemp("data") / "data") as server:
+    with WarmServer(tmp_path_factory.mktemp("data") / "data") as server:
         yield f"127.0.0.1:{server.port}"
 
 
@@ -36,7 +36,7 @@ def errors(address: str) -> Errors:
 @pytest.fixture(scope="module")
 def errors_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Errors]:
     """Of a server of its own, for commands that leave tables behind."""
-    with ServerProcess(tmp_path_factory.mktemp("elsewhere") / "data") as server:
+    with WarmServer(tmp_path_factory.mktemp("elsewhere") / "data") as server:
         yield errors_of(f"127.0.0.1:{server.port}")
 
 

@@ -11,7 +11,7 @@ from hbtable.shell.arguments.schema import _ENUMS, _KEPT, _OF_TABLE, _SETTERS
 from hbtable.shell.errors import ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.language.literals import Value
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -89,7 +89,7 @@ balance_switch %s""".splitlines(),
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Executes a line in the one session; what it printed, with the error's message."""
-    with ServerProcess(tmp_path_factory.mktemp("shell") / "data", ["log.durability=os"]) as server:
+    with WarmServer(tmp_path_factory.mktemp("shell") / "data", ["log.durability=os"]) as server:
         stream = io.StringIO()
         session = make_session(ShellOptions(f"127.0.0.1:{server.port}"), lambda question: True, stream=stream)
 

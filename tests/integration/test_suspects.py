@@ -7,8 +7,8 @@ import pytest
 import thriftpy2.thrift
 from happybase.connection import Hbase
 
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -20,7 +20,7 @@ ONE_PAGE = ["tablet.scan_seconds=600"]
 OTHER = b"ValueFilter(=,'substring:absent')"
 
 
-def _scan(server: ServerProcess, text: bytes) -> list[object]:
+def _scan(server: WarmServer, text: bytes) -> list[object]:
     connection = server.connect()
     try:
         return list(connection.table("t").scan(filter=text))
@@ -35,7 +35,7 @@ def _is_under_way(folder: Path) -> bool:
 
 def test_the_third_server_refuses_what_two_died_over(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with ServerProcess(folder) as server:
+    with WarmServer(folder) as server:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         with connection.table("t").batch() as batch:
@@ -44,9 +44,9 @@ def test_the_third_server_refuses_what_two_died_over(tmp_path: Path) -> None:
                 batch.put(b"%05d" % number, {b"f:q": b"ab" * 20 + b"%d" % number})
         connection.close()
     for _ in range(2):
-        with ServerProcess(folder, ONE_PAGE) as server:
+        with WarmServer(folder, ONE_PAGE) as server:
 
-            def attack(server: ServerProcess = server) -> None:
+            def attack(server: WarmServer = server) -> None:
                 try:
                     _scan(server, LOOKING)
                 except (OSError, thriftpy2.thrift.TException):
@@ -57,7 +57,7 @@ def test_the_third_server_refuses_what_two_died_over(tmp_path: Path) -> None:
             eventually(lambda: _is_under_way(folder), SOON_SECONDS, "a mark of the scan")
             server.kill()
             attacker.join()
-    with ServerProcess(folder) as server:
+    with WarmServer(folder) as server:
         with pytest.raises(ILLEGAL) as refusal:
             _scan(server, LOOKING)
         assert "was under way when 2 tablet servers died" in str(refusal.value.message)

@@ -13,7 +13,7 @@ from thriftpy2.transport import TBufferedTransportFactory, TFramedTransportFacto
 from thriftpy2.transport.buffered import TBufferedTransport
 
 from tests.harness.interfaces import interface
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +29,7 @@ WIRES = {
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with ServerProcess(tmp_path_factory.mktemp("thrift2") / "data") as server:
+    with WarmServer(tmp_path_factory.mktemp("thrift2") / "data") as server:
         yield server.port
 
 
@@ -145,7 +145,7 @@ def test_after_a_missing_field_the_connection_goes_on(port: int) -> None:
 
 
 def test_limits_of_answers_and_of_scanners_hold(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", ["thrift.answer_bytes=4194304"]) as server:
+    with WarmServer(tmp_path / "data", ["thrift.answer_bytes=4194304"]) as server:
         two = client(TWO.THBaseService, server.port)
         name = TWO.TTableName(qualifier=b"t")
         two.createTable(TWO.TTableDescriptor(tableName=name, columns=[TWO.TColumnFamilyDescriptor(name=b"f")]), [])

@@ -15,7 +15,7 @@ from thriftpy2.rpc import make_client
 from thriftpy2.thrift import TApplicationException, TType
 
 from tests.harness.interfaces import interface
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
@@ -129,7 +129,7 @@ def calls(service: Any) -> list[str]:
 class Caller:
     """Calls by name; a connection that the server closes for a message it does not take is made anew."""
 
-    def __init__(self, server: ServerProcess, service: Any) -> None:
+    def __init__(self, server: WarmServer, service: Any) -> None:
         self._server = server
         self._service = service
         self._client: Any = None
@@ -158,9 +158,9 @@ class Caller:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     folder: Path = tmp_path_factory.mktemp("calls") / "data"
-    with ServerProcess(folder, ["log.durability=os"]) as server:
+    with WarmServer(folder, ["log.durability=os"]) as server:
         with closing(server.connect()) as connection:
             connection.create_table("t", {"f": {"max_versions": 1000}})
             with connection.table("t").batch() as batch:
@@ -175,7 +175,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         assert "Traceback" not in server.errors.read_text()
 
 
-def contents(server: ServerProcess) -> dict[bytes, Any]:
+def contents(server: WarmServer) -> dict[bytes, Any]:
     """Every table's families, as Thrift 1 and as our own service show them, and every row."""
     admin: Any = make_client(ADMIN.HbtableAdmin, "127.0.0.1", server.port, timeout=60_000)
     found = {}
@@ -192,7 +192,7 @@ def contents(server: ServerProcess) -> dict[bytes, Any]:
     return found
 
 
-def neighbours_are_well(server: ServerProcess) -> None:
+def neighbours_are_well(server: WarmServer) -> None:
     with closing(server.connect()) as connection:
         assert dict(connection.table("t").scan(row_start=b"a", row_stop=b"b")) == NEIGHBOURS
 
@@ -206,7 +206,7 @@ def neighbours_are_well(server: ServerProcess) -> None:
     ],
     ids=lambda it: it if isinstance(it, str) else it.__name__,
 )
-def test_fields_at_their_edges(server: ServerProcess, service: Any, method: str) -> None:
+def test_fields_at_their_edges(server: WarmServer, service: Any, method: str) -> None:
     arguments = list(getattr(service, method + "_args").thrift_spec.values())
     good = [usual(method, argument[1], argument) for argument in arguments]
     caller = Caller(server, service)

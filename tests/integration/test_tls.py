@@ -16,26 +16,26 @@ from thriftpy2.transport import TSSLSocket, TTransportException
 
 from tests.harness.certificates import CA, FOLDER, put_ca, put_certificate
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     """Plain clients and those with TLS, on one port."""
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = put_certificate("server", folder)
-    with ServerProcess(folder / "data", [f"tls.certificate={certificate}", f"tls.key={key}"]) as server:
+    with WarmServer(folder / "data", [f"tls.certificate={certificate}", f"tls.key={key}"]) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     """Only clients with a certificate of the CA."""
     folder = tmp_path_factory.mktemp("mutual")
     certificate, key = put_certificate("server", folder)
     files = [f"tls.certificate={certificate}", f"tls.key={key}", f"tls.client_ca={put_ca(folder)}", "tls.required=true"]
-    with ServerProcess(folder / "data", files) as server:
+    with WarmServer(folder / "data", files) as server:
         yield server
 
 
@@ -49,7 +49,7 @@ def shell(port: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS)
 
 
-def test_happybase_with_tls_and_without_on_one_port(both: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_happybase_with_tls_and_without_on_one_port(both: WarmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = happybase.Connection("localhost", both.port)
     plain.create_table("both", {"f": {}})
     monkeypatch.setattr(happybase.connection, "TSocket", partial(TSSLSocket, cafile=CA))
@@ -65,7 +65,7 @@ def test_happybase_with_tls_and_without_on_one_port(both: ServerProcess, monkeyp
     plain.close()
 
 
-def test_the_shell(both: ServerProcess) -> None:
+def test_the_shell(both: WarmServer) -> None:
     done = shell(both.port, "--tls", "--ca", CA, "-e", "list")
     assert (done.returncode, done.stderr) == (0, "")
     done = shell(both.port, "--tls", "-e", "list")
@@ -87,7 +87,7 @@ def subject(port: int) -> str:
 @pytest.mark.usefixtures("with_tls")
 def test_a_signal_renews_the_certificate_and_drops_nobody(tmp_path: Path) -> None:
     certificate, key = put_certificate("server", tmp_path)
-    with ServerProcess(tmp_path / "data", [f"tls.certificate={certificate}", f"tls.key={key}"]) as server:
+    with WarmServer(tmp_path / "data", [f"tls.certificate={certificate}", f"tls.key={key}"]) as server:
         assert server.process is not None
         connection = happybase.Connection("localhost", server.port)
         assert connection.tables() == []
@@ -103,7 +103,7 @@ def test_a_signal_renews_the_certificate_and_drops_nobody(tmp_path: Path) -> Non
         assert server.stop() == 0
 
 
-def test_who_has_no_tls_reads_why(strict: ServerProcess) -> None:
+def test_who_has_no_tls_reads_why(strict: WarmServer) -> None:
     connection = happybase.Connection("localhost", strict.port)
     for _ in range(2):
         with pytest.raises(Exception, match=r"AccessDeniedException: this server takes calls over TLS only") as raised:
@@ -112,7 +112,7 @@ def test_who_has_no_tls_reads_why(strict: ServerProcess) -> None:
     connection.close()
 
 
-def test_who_has_a_certificate_comes_in(strict: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_who_has_a_certificate_comes_in(strict: WarmServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(happybase.connection, "TSocket", partial(TSSLSocket, cafile=CA))
     without = happybase.Connection("localhost", strict.port, autoconnect=False)
     with pytest.raises((OSError, EOFError, TTransportException)):

@@ -14,7 +14,7 @@ import hbtable
 from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
 from hbtable.library.server_calls import ServerCalls
 from hbtable.model.read import ScanRequest
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 ROWS = 300
 
@@ -256,7 +256,7 @@ def test_without_pyarrow(hbtable_db: hbtable.Database, monkeypatch: pytest.Monke
 def test_a_long_row_key_is_not_repeated_beyond_what_an_answer_may_be(tmp_path: Path) -> None:
     """The long form has the row with each cell: a page of 4 MB was an answer of 122, and 1.2 GB of memory."""
     with (
-        ServerProcess(tmp_path / "data", [f"thrift.answer_bytes={8 << 20}"]) as server,
+        WarmServer(tmp_path / "data", [f"thrift.answer_bytes={8 << 20}"]) as server,
         hbtable.connect("127.0.0.1", server.port) as db,
     ):
         table = db.create_table("t", ["f"])

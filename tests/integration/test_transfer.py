@@ -18,30 +18,30 @@ from click.testing import CliRunner
 import hbtable as hbtable_library
 from hbtable.launch.cli.command import main
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.server import ServerProcess
 from tests.harness.tiers import quick_first
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("data") / "data") as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path_factory.mktemp("data") / "data") as running:
         yield running
 
 
-def command(server: ServerProcess, *words: str) -> list[str]:
+def command(server: WarmServer, *words: str) -> list[str]:
     return [sys.executable, "-m", "hbtable", words[0], "--url", f"127.0.0.1:{server.port}", *words[1:]]
 
 
-def hbtable(server: ServerProcess, *words: str) -> str:
+def hbtable(server: WarmServer, *words: str) -> str:
     """What it said at the end."""
     done = subprocess.run(command(server, *words), capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
 
-def test_a_file_that_is_there_is_replaced_only_when_that_is_said(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_replaced_only_when_that_is_said(server: WarmServer, tmp_path: Path) -> None:
     create(server, "overwritten")
     fill(server, "overwritten", 100)
     mine = tmp_path / "mine.jsonl"
@@ -65,13 +65,13 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_said(server: ServerP
     assert pipe.is_fifo()
 
 
-def create(server: ServerProcess, name: str) -> None:
+def create(server: WarmServer, name: str) -> None:
     script = f"create '{name}', {{NAME => 'f', VERSIONS => 3}}, SPLITS => ['k03', 'k06', 'k09']\n"
     words = [sys.executable, "-m", "hbtable", "shell", "-n", "--url", f"127.0.0.1:{server.port}"]
     subprocess.run(words, input=script, text=True, check=True, capture_output=True, timeout=LONG_SECONDS)
 
 
-def fill(server: ServerProcess, name: str, rows: int) -> None:
+def fill(server: WarmServer, name: str, rows: int) -> None:
     connection = happybase.Connection("127.0.0.1", server.port)
     with connection.table(name).batch(batch_size=500) as batch:
         for number in range(rows):
@@ -84,7 +84,7 @@ def fill(server: ServerProcess, name: str, rows: int) -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_a_table_of_several_tablets_comes_back_equal_through_several_workers(
-    server: ServerProcess, tmp_path: Path, form: str
+    server: WarmServer, tmp_path: Path, form: str
 ) -> None:
     create(server, f"from-{form}")
     create(server, f"to-{form}")
@@ -105,7 +105,7 @@ def test_a_table_of_several_tablets_comes_back_equal_through_several_workers(
 
 
 @pytest.mark.parametrize("form", quick_first(["jsonl", "parquet"], 0, 1))
-def test_an_export_and_an_import_killed_in_the_middle_go_on(server: ServerProcess, tmp_path: Path, form: str) -> None:
+def test_an_export_and_an_import_killed_in_the_middle_go_on(server: WarmServer, tmp_path: Path, form: str) -> None:
     create(server, f"killed-{form}")
     create(server, f"killed-again-{form}")
     fill(server, f"killed-{form}", 12_000)
@@ -141,9 +141,7 @@ def kill_when(words: list[str], there: Path, undo: Callable[[], object]) -> None
     raise AssertionError("it always ended before it could be killed")
 
 
-def test_of_two_lines_about_a_row_the_later_one_wins_whatever_the_workers(
-    server: ServerProcess, tmp_path: Path
-) -> None:
+def test_of_two_lines_about_a_row_the_later_one_wins_whatever_the_workers(server: WarmServer, tmp_path: Path) -> None:
     create(server, "lines")
     source = tmp_path / "lines.csv"
     lines = [f"k{number % 7:02d},{number}" for number in range(5000)]
@@ -155,7 +153,7 @@ def test_of_two_lines_about_a_row_the_later_one_wins_whatever_the_workers(
     connection.close()
 
 
-def test_a_typed_parquet_file_has_the_cells_of_a_happybase_scan(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_typed_parquet_file_has_the_cells_of_a_happybase_scan(server: WarmServer, tmp_path: Path) -> None:
     import duckdb
     import pyarrow as pa
     import pyarrow.parquet
@@ -207,7 +205,7 @@ def test_a_typed_parquet_file_has_the_cells_of_a_happybase_scan(server: ServerPr
         assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_typed_export_goes_on_when_the_value_is_right(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_typed_export_goes_on_when_the_value_is_right(server: WarmServer, tmp_path: Path) -> None:
     """What the other tablets gave is kept."""
     import pyarrow.parquet
 
@@ -237,7 +235,7 @@ def test_a_typed_export_goes_on_when_the_value_is_right(server: ServerProcess, t
     assert list(tmp_path.iterdir()) == [tmp_path / "of.parquet"]
 
 
-def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: ServerProcess, tmp_path: Path) -> None:
+def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: WarmServer, tmp_path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -265,7 +263,7 @@ def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: ServerProcess, 
 
 @pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
 def test_an_empty_value_is_no_field_of_its_own_and_that_is_counted(
-    server: ServerProcess, tmp_path: Path, form: str, separator: str
+    server: WarmServer, tmp_path: Path, form: str, separator: str
 ) -> None:
     cells = [("a", "f:n", ""), ("a", "f:m", "1"), ("b", "f:n", ""), ("c", "f:n", "2"), ("d", "f:x", "")]
     with hbtable_library.connect("127.0.0.1", server.port) as database:
@@ -284,7 +282,7 @@ def test_an_empty_value_is_no_field_of_its_own_and_that_is_counted(
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv"])
-def test_a_family_is_no_field(server: ServerProcess, tmp_path: Path, form: str) -> None:
+def test_a_family_is_no_field(server: WarmServer, tmp_path: Path, form: str) -> None:
     asked = command(server, "export", "any", "-o", str(tmp_path / f"of.{form}"), "--columns", "f:a,f")
     refused = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert (refused.returncode, "f is a family: name its columns" in refused.stderr) == (1, True)

@@ -23,7 +23,7 @@ from hbtable.shell.errors import ArgumentError, BrokenOff, ShellError
 from hbtable.shell.transfer import exporting, servers
 from hbtable.shell.transfer.exporting import ExportOptions, run_export
 from hbtable.shell.transfer.importing import ImportOptions, run_import
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 FAMILIES: dict[str, dict[str, Any]] = {"f": {"max_versions": 3}, "g": {"max_versions": 1}}
@@ -32,13 +32,13 @@ PEERS: dict[str, type[Thrift1Peer] | type[Thrift2Peer]] = {"thrift1": Thrift1Pee
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("data") / "data", ["log.durability=os"]) as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
+    with WarmServer(tmp_path_factory.mktemp("data") / "data", ["log.durability=os"]) as running:
         yield running
 
 
 @pytest.fixture
-def connection(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[happybase.Connection]:
+def connection(server: WarmServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[happybase.Connection]:
     """With tables `from`, of what is hard to carry, and `to`, which is empty. Pages and pieces are small, so there are
     many."""
     monkeypatch.setattr(page_size, "_MOST", 3)
@@ -62,7 +62,7 @@ def connection(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> Iterat
     made.close()
 
 
-def address(server: ServerProcess, kind: str) -> str:
+def address(server: WarmServer, kind: str) -> str:
     return f"{kind}://127.0.0.1:{server.port}"
 
 
@@ -100,7 +100,7 @@ class Stopping:
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_cells_come_out_and_in_again(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, kind: str, form: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, kind: str, form: str
 ) -> None:
     file = tmp_path / f"of.{form}"
     before = cells(connection, "from")
@@ -117,7 +117,7 @@ def test_all_cells_come_out_and_in_again(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fields_are_the_newest_values_of_whole_rows(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, kind: str
 ) -> None:
     columns = ["f:a", "g:001", "g:039", "f:"]
     files = [tmp_path / "theirs.csv", tmp_path / "ours.csv"]
@@ -135,7 +135,7 @@ def test_fields_are_the_newest_values_of_whole_rows(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_record_a_row_is_typed(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Also over connections that break. A value that is not of its type, and a family that is not there, leave no
     file."""
@@ -171,7 +171,7 @@ def text(value: bytes | None) -> str | None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_records_of_a_row_the_later_one_wins(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, kind: str
 ) -> None:
     file = tmp_path / "twice.csv"
     file.write_text("HBASE_ROW_KEY,HBASE_TS_KEY,f:a\n" + "".join(f"r{n % 3},{n // 6},{n}\n" for n in range(30)))
@@ -184,7 +184,7 @@ def test_of_two_records_of_a_row_the_later_one_wins(
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_goes_on_where_it_broke_off(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
     form: str,
 ) -> None:  # fmt: skip
     """In front of each page once; in the middle of a row, too, whose newest cell is another one by then."""
@@ -216,7 +216,7 @@ def test_it_goes_on_where_it_broke_off(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_connection_that_breaks_is_made_again(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """As HBase's server breaks one that rests for a minute. Only what has its times is written again."""
     monkeypatch.setattr(servers, "_PAUSES", (0.0, 0.0))
@@ -243,7 +243,7 @@ def test_a_connection_that_breaks_is_made_again(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_table_of_the_name_is_told_from_one_that_was_split(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     where = address(server, kind)
     options = ExportOptions(b"from", tmp_path / "of.jsonl", "jsonl", workers=1)
@@ -263,7 +263,7 @@ def test_another_table_of_the_name_is_told_from_one_that_was_split(
 
 @pytest.mark.parametrize("kind", [*KINDS, "thrift"])
 def test_a_table_that_is_made_anew_under_way_ends_it(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """The export had the rows of the one before, and the import's first row is not in the new one."""
     made = servers.HbtableTransfer if kind == "thrift" else servers.HBaseTransfer
@@ -295,7 +295,7 @@ def test_a_table_that_is_made_anew_under_way_ends_it(
     assert [row for row, _ in connection.table("to").scan()] == [b"1", b"2"]
 
 
-def test_both_services_tell_the_same_regions(server: ServerProcess) -> None:
+def test_both_services_tell_the_same_regions(server: WarmServer) -> None:
     """Of more than one page, and of this table alone."""
     with contextlib.closing(server.connect()) as connection:
         for name, splits in (("many", 120), ("many2", 2)):
@@ -313,7 +313,7 @@ def test_both_services_tell_the_same_regions(server: ServerProcess) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_cannot_be_is_said_before_anything_is_written(
-    server: ServerProcess, connection: happybase.Connection, tmp_path: Path, kind: str
+    server: WarmServer, connection: happybase.Connection, tmp_path: Path, kind: str
 ) -> None:
     where = address(server, kind)
     file = tmp_path / "of.jsonl"
@@ -331,7 +331,7 @@ def test_what_cannot_be_is_said_before_anything_is_written(
         run_export(where, ExportOptions(b"nosuch", tmp_path / "y.jsonl", "jsonl"), perf_counter)
 
 
-def test_large_values_are_spread_over_calls(server: ServerProcess, tmp_path: Path) -> None:
+def test_large_values_are_spread_over_calls(server: WarmServer, tmp_path: Path) -> None:
     """An import of 30 cells of 5 MB was refused: a call of 500 rows was larger than a message may be."""
     with contextlib.closing(server.connect()) as connection:
         connection.create_table("large", {"f": {}})

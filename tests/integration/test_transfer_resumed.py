@@ -17,7 +17,7 @@ from hbtable.shell.main import run_lines
 from hbtable.shell.transfer import importing, parts, progress
 from hbtable.shell.transfer.exporting import ExportOptions, run_export
 from hbtable.shell.transfer.importing import ImportOptions, run_import
-from tests.harness.server import ServerProcess
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 NUMBERS = itertools.count()
@@ -26,7 +26,7 @@ LINES = "HBASE_ROW_KEY,f:n\na,1\nb,2\nonly one field\nc,3\n"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with ServerProcess(tmp_path_factory.mktemp("data") / "data") as running:
+    with WarmServer(tmp_path_factory.mktemp("data") / "data") as running:
         yield f"127.0.0.1:{running.port}"
 
 

@@ -29,15 +29,15 @@ from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_ca, put_certificate
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.known_token import RECORD, TOKEN
-from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 IDL = Path(hbtable.__file__).parent / "idl" / "hbase.thrift"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmServer]:
     folder = tmp_path_factory.mktemp("users")
     certificate, key = put_certificate("server", folder)
     users = AccountFile(str(folder / "data"))
@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         f"tls.certificate={certificate}",
         f"tls.key={key}",
     ]
-    with ServerProcess(folder / "data", defines) as server:
+    with WarmServer(folder / "data", defines) as server:
         yield server
 
 
@@ -89,7 +89,7 @@ CLIENTS = pytest.mark.parametrize(
 @CLIENTS
 @pytest.mark.parametrize(("name", "secret"), [("ann", "correct horse"), ("program", TOKEN)], ids=["password", "token"])
 def test_happybase_with_sasl(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str, name: str, secret: str
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str, name: str, secret: str
 ) -> None:
     sasl(monkeypatch, transport, name, secret)
     connection = happybase.Connection("localhost", server.port, protocol=protocol)
@@ -105,7 +105,7 @@ def test_happybase_with_sasl(
 
 @CLIENTS
 def test_a_wrong_password_is_explained(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str
 ) -> None:
     sasl(monkeypatch, transport, "ben", "a wrong one")
     connection = happybase.Connection("localhost", server.port, protocol=protocol, autoconnect=False)
@@ -116,7 +116,7 @@ def test_a_wrong_password_is_explained(
 
 
 def test_what_was_denied_and_what_was_changed_is_in_the_log(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sasl(monkeypatch, TCySaslClientTransport, "ann", "correct horse")
     connection = happybase.Connection("localhost", server.port)
@@ -138,7 +138,7 @@ def test_what_was_denied_and_what_was_changed_is_in_the_log(
     eventually(found, SOON_SECONDS, "both lines")
 
 
-def test_a_password_in_plain_text_is_not_taken(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_in_plain_text_is_not_taken(server: WarmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     sasl(monkeypatch, TSaslClientTransport, "ann", "correct horse", cafile=None)
     connection = happybase.Connection("localhost", server.port, protocol="compact", autoconnect=False)
     with pytest.raises(Exception, match=r"over TLS only \(auth.plain_text\)"):
@@ -146,7 +146,7 @@ def test_a_password_in_plain_text_is_not_taken(server: ServerProcess, monkeypatc
     connection.transport.close()
 
 
-def test_nobody_comes_in_without_a_name(server: ServerProcess) -> None:
+def test_nobody_comes_in_without_a_name(server: WarmServer) -> None:
     connection = happybase.Connection("localhost", server.port)
     with pytest.raises(Exception, match="AccessDeniedException") as refused:
         connection.tables()
@@ -154,7 +154,7 @@ def test_nobody_comes_in_without_a_name(server: ServerProcess) -> None:
     connection.close()
 
 
-def over_http(server: ServerProcess, headers: dict[str, str]) -> tuple[int, bytes]:
+def over_http(server: WarmServer, headers: dict[str, str]) -> tuple[int, bytes]:
     """(status, body) of getTableNames."""
     body = b"\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
     connection = http.client.HTTPSConnection(
@@ -171,7 +171,7 @@ def basic(name: str, secret: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode()}
 
 
-def test_http_with_a_password_and_with_a_token(server: ServerProcess) -> None:
+def test_http_with_a_password_and_with_a_token(server: WarmServer) -> None:
     for headers in (
         basic("ann", "correct horse"), basic("program", TOKEN), {"Authorization": f"Bearer {TOKEN}"},
         {**basic("ann", "correct horse"), "doAs": "ben"},
@@ -183,7 +183,7 @@ def test_http_with_a_password_and_with_a_token(server: ServerProcess) -> None:
     assert over_http(server, {})[0] == 401
 
 
-def shell(server: ServerProcess, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def shell(server: WarmServer, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "hbtable", *arguments, "--url", f"localhost:{server.port}", "--ca", CA]
     environment = {**os.environ, **environment}
     return subprocess.run(
@@ -191,7 +191,7 @@ def shell(server: ServerProcess, *arguments: str, **environment: str) -> "subpro
     )
 
 
-def test_the_shell_and_its_one_shot_forms(server: ServerProcess, tmp_path: Path) -> None:
+def test_the_shell_and_its_one_shot_forms(server: WarmServer, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("correct horse\n")
     secret.chmod(0o600)
@@ -207,7 +207,7 @@ def test_the_shell_and_its_one_shot_forms(server: ServerProcess, tmp_path: Path)
     assert (done.returncode, done.stdout.count("v" * 3000)) == (0, 40)
 
 
-def test_the_shell_says_why_it_was_not_let_in(server: ServerProcess, tmp_path: Path) -> None:
+def test_the_shell_says_why_it_was_not_let_in(server: WarmServer, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("a wrong one")
     loose = shell(server, "list", "--user", "carl", "--secret", str(secret))
@@ -223,7 +223,7 @@ def test_the_shell_says_why_it_was_not_let_in(server: ServerProcess, tmp_path: P
     assert "auth.enabled" in shell(server, "list").stderr
 
 
-def https_client(server: ServerProcess, headers: dict[str, str], keep_alive: bool) -> Any:
+def https_client(server: WarmServer, headers: dict[str, str], keep_alive: bool) -> Any:
     return make_client(
         thriftpy2.load(str(IDL), module_name="users_thrift").Hbase,
         "localhost",
@@ -235,14 +235,14 @@ def https_client(server: ServerProcess, headers: dict[str, str], keep_alive: boo
     )
 
 
-def test_thriftpy2_over_https_with_a_token(server: ServerProcess) -> None:
+def test_thriftpy2_over_https_with_a_token(server: WarmServer) -> None:
     client = https_client(server, {"Authorization": f"Bearer {TOKEN}"}, keep_alive=True)
     assert client.getTableNames() == client.getTableNames()
     client.close()
 
 
 @pytest.mark.parametrize("keep_alive", [True, False])
-def test_thriftpy2_over_https_reads_why_it_is_not_let_in(server: ServerProcess, keep_alive: bool) -> None:
+def test_thriftpy2_over_https_reads_why_it_is_not_let_in(server: WarmServer, keep_alive: bool) -> None:
     """It looks at no status: a text for a body was "No protocol version header"."""
     for headers, words in ((basic("ann", "wrong one"), "the user or the password is wrong"), ({}, "auth.enabled")):
         client = https_client(server, headers, keep_alive)
@@ -252,7 +252,7 @@ def test_thriftpy2_over_https_reads_why_it_is_not_let_in(server: ServerProcess, 
         client.close()
 
 
-def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:
+def test_a_changed_list_counts_at_once(server: WarmServer) -> None:
     def user(*arguments: str, given: str = "") -> str:
         command = [sys.executable, "-m", "hbtable", "user", *arguments, "--data", str(server.folder)]
         return subprocess.run(
@@ -268,7 +268,7 @@ def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:
 
 
 def test_an_open_connection_loses_what_is_revoked(
-    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
 
     def command(*arguments: str, given: str = "") -> None:
@@ -303,7 +303,7 @@ def test_a_certificate_says_who_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "own").mkdir()
     own, own_key = put_certificate("client", tmp_path / "own")
     demands = [f"tls.client_ca={put_ca(tmp_path)}", "tls.required=true", "auth.enabled=true", "auth.superusers=ann"]
-    with ServerProcess(tmp_path / "data", [f"tls.certificate={certificate}", f"tls.key={key}", *demands]) as server:
+    with WarmServer(tmp_path / "data", [f"tls.certificate={certificate}", f"tls.key={key}", *demands]) as server:
         made = partial(TSSLSocket, cafile=CA, certfile=own, keyfile=own_key)
         monkeypatch.setattr(happybase.connection, "TSocket", made)
         connection = happybase.Connection("localhost", server.port)
@@ -313,7 +313,7 @@ def test_a_certificate_says_who_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["ann", "program"])
-def test_the_library_logs_in(server: ServerProcess, tmp_path: Path, name: str) -> None:
+def test_the_library_logs_in(server: WarmServer, tmp_path: Path, name: str) -> None:
     secret = tmp_path / "secret"
     secret.write_text({"ann": "correct horse", "program": TOKEN}[name])
     secret.chmod(0o600)
