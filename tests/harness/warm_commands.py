@@ -21,22 +21,29 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
 
 _LARGEST_MESSAGE: Final = 1 << 17
+_PIPE_BYTES: Final = 1 << 16
+"""What a pipe holds for whoever reads later."""
 _NUMBER: Final = 12
 """Bytes of a number in a report."""
 _PACKAGES: Final = ("hbtable.launch", "hbtable.shell", "hbtable.repair")
 
 
-def run_warm(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """As `run` of tests/harness/commands.py."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        running = WarmProcess(arguments, environment(None), out.fileno(), errors.fileno())
+def run_warm(
+    *arguments: str, given: str = "", env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """As `run` of tests/harness/commands.py. `given`: what it may read from its stdin, a pipe. `env`: all of its
+    environment; without it, that of the tests."""
+    variables = environment(None) if env is None else env
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, _pipe_of(given) as stdin:
+        running = WarmProcess(arguments, variables, out.fileno(), errors.fileno(), stdin)
         try:
             code = running.wait(LONG_SECONDS)
         except subprocess.TimeoutExpired:
@@ -49,15 +56,37 @@ def run_warm(*arguments: str) -> "subprocess.CompletedProcess[str]":
         )
 
 
-class WarmProcess:
-    """What tests use of subprocess.Popen. The working directory is the checkout."""
+@contextlib.contextmanager
+def _pipe_of(given: str) -> Iterator[int]:
+    content = given.encode()
+    assert len(content) <= _PIPE_BYTES, "nobody reads yet"
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    try:
+        yield reading
+    finally:
+        os.close(reading)
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], out: int, errors: int) -> None:
+
+class WarmProcess:
+    """What tests use of subprocess.Popen. The working directory is the checkout; its stdin is empty, unless there is
+    one."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        out: int,
+        errors: int,
+        stdin: int | None = None,
+    ) -> None:
         self.returncode: int | None = None
         reading, report = os.pipe()
         with open(os.devnull, "rb") as nothing:
             _server().begin(
-                {"arguments": arguments, "environment": dict(environment)}, [nothing.fileno(), out, errors, report]
+                {"arguments": arguments, "environment": dict(environment)},
+                [nothing.fileno() if stdin is None else stdin, out, errors, report],
             )
         os.close(report)
         self._report = os.fdopen(reading, "rb", buffering=0)  # closed when the process has ended
@@ -156,6 +185,7 @@ def _begin(command: dict[str, Any], stdin: int, stdout: int, stderr: int, report
         os.close(file)
     os.environ.clear()
     os.environ.update(command["environment"])
+    time.tzset()
     return list(command["arguments"])
 
 

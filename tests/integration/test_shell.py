@@ -3,7 +3,6 @@
 import io
 import itertools
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
-from tests.harness.commands import LONG_SECONDS
 from tests.harness.help_examples import examples
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -58,9 +57,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def hbtable(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hbtable", *arguments]
     environment = {"TZ": "UTC", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
-    return subprocess.run(command, input=script, capture_output=True, text=True, env=environment, timeout=LONG_SECONDS)
+    return run_warm(*arguments, given=script, env=environment)
 
 
 def shell(url: str, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:

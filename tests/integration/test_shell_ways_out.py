@@ -3,7 +3,6 @@
 import contextlib
 import io
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hbtable.shell.arguments.known_options import OPTIONS
 from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.invocation import ShellOptions
 from hbtable.shell.main import run_lines
-from tests.harness.commands import LONG_SECONDS
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -149,8 +148,7 @@ def test_known_options_are_not_complained_of(errors: Errors, name: str, option: 
 
 
 def hbtable(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "hbtable", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
+    return run_warm(*words)
 
 
 @pytest.mark.usefixtures("errors")

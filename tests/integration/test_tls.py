@@ -17,6 +17,7 @@ from thriftpy2.transport import TSSLSocket, TTransportException
 from tests.harness.certificates import CA, FOLDER, put_ca, put_certificate
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 
@@ -45,8 +46,7 @@ def with_tls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shell(port: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "hbtable", "shell", "--url", f"localhost:{port}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LONG_SECONDS)
+    return run_warm("shell", "--url", f"localhost:{port}", *arguments)
 
 
 def test_happybase_with_tls_and_without_on_one_port(both: WarmServer, monkeypatch: pytest.MonkeyPatch) -> None:

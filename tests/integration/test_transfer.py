@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import hbtable as hbtable_library
 from hbtable.launch.cli.command import main
-from tests.harness.commands import LONG_SECONDS
 from tests.harness.tiers import quick_first
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -36,7 +36,7 @@ def command(server: WarmServer, *words: str) -> list[str]:
 
 def hbtable(server: WarmServer, *words: str) -> str:
     """What it said at the end."""
-    done = subprocess.run(command(server, *words), capture_output=True, text=True, timeout=LONG_SECONDS, check=False)
+    done = run_warm(*command(server, *words)[3:])
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -46,29 +46,22 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_said(server: WarmSer
     fill(server, "overwritten", 100)
     mine = tmp_path / "mine.jsonl"
     mine.write_text("years of work")
-    refused = subprocess.run(
-        command(server, "export", "overwritten", "-o", str(mine)), capture_output=True, text=True, check=False
-    )
+    refused = run_warm(*command(server, "export", "overwritten", "-o", str(mine))[3:])
     assert (refused.returncode, "is there already, and nothing was written" in refused.stderr) == (1, True)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("mine.jsonl", "years of work")]
     assert "exported 100 rows" in hbtable(server, "export", "overwritten", "-o", str(mine), "--overwrite")
     assert len(mine.read_text().splitlines()) == 100
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
-    refused = subprocess.run(
-        command(server, "export", "overwritten", "-o", str(pipe), "--overwrite"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    refused = run_warm(*command(server, "export", "overwritten", "-o", str(pipe), "--overwrite")[3:])
     assert (refused.returncode, "is no file" in refused.stderr) == (1, True)
     assert pipe.is_fifo()
 
 
 def create(server: WarmServer, name: str) -> None:
     script = f"create '{name}', {{NAME => 'f', VERSIONS => 3}}, SPLITS => ['k03', 'k06', 'k09']\n"
-    words = [sys.executable, "-m", "hbtable", "shell", "-n", "--url", f"127.0.0.1:{server.port}"]
-    subprocess.run(words, input=script, text=True, check=True, capture_output=True, timeout=LONG_SECONDS)
+    done = run_warm("shell", "-n", "--url", f"127.0.0.1:{server.port}", given=script)
+    assert done.returncode == 0, done.stderr
 
 
 def fill(server: WarmServer, name: str, rows: int) -> None:
@@ -257,7 +250,7 @@ def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: WarmServer, tmp
     connection.close()
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(b"no parquet")
-    done = subprocess.run(command(server, "import", "wide", str(damaged)), capture_output=True, text=True, check=False)
+    done = run_warm(*command(server, "import", "wide", str(damaged))[3:])
     assert (done.returncode, "is no Parquet file" in done.stderr) == (1, True)
 
 
@@ -284,6 +277,6 @@ def test_an_empty_value_is_no_field_of_its_own_and_that_is_counted(
 @pytest.mark.parametrize("form", ["csv", "tsv"])
 def test_a_family_is_no_field(server: WarmServer, tmp_path: Path, form: str) -> None:
     asked = command(server, "export", "any", "-o", str(tmp_path / f"of.{form}"), "--columns", "f:a,f")
-    refused = subprocess.run(asked, capture_output=True, text=True, check=False)
+    refused = run_warm(*asked[3:])
     assert (refused.returncode, "f is a family: name its columns" in refused.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == []

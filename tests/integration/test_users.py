@@ -6,7 +6,6 @@ import json
 import os
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,9 +26,9 @@ import hbtable
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_ca, put_certificate
-from tests.harness.commands import LONG_SECONDS
 from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -184,11 +183,8 @@ def test_http_with_a_password_and_with_a_token(server: WarmServer) -> None:
 
 
 def shell(server: WarmServer, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "hbtable", *arguments, "--url", f"localhost:{server.port}", "--ca", CA]
-    environment = {**os.environ, **environment}
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=LONG_SECONDS, env=environment, stdin=subprocess.DEVNULL
-    )
+    where = ("--url", f"localhost:{server.port}", "--ca", CA)
+    return run_warm(*arguments, *where, env={**os.environ, **environment})
 
 
 def test_the_shell_and_its_one_shot_forms(server: WarmServer, tmp_path: Path) -> None:
@@ -254,10 +250,9 @@ def test_thriftpy2_over_https_reads_why_it_is_not_let_in(server: WarmServer, kee
 
 def test_a_changed_list_counts_at_once(server: WarmServer) -> None:
     def user(*arguments: str, given: str = "") -> str:
-        command = [sys.executable, "-m", "hbtable", "user", *arguments, "--data", str(server.folder)]
-        return subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=LONG_SECONDS, check=True
-        ).stdout
+        done = run_warm("user", *arguments, "--data", str(server.folder), given=given)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     user("add", "newcomer", given="battery staple\n")
     assert over_http(server, basic("newcomer", "battery staple"))[0] == 200
@@ -272,8 +267,8 @@ def test_an_open_connection_loses_what_is_revoked(
 ) -> None:
 
     def command(*arguments: str, given: str = "") -> None:
-        whole = [sys.executable, "-m", "hbtable", *arguments]
-        subprocess.run(whole, input=given, capture_output=True, text=True, timeout=LONG_SECONDS, check=True)
+        done = run_warm(*arguments, given=given)
+        assert done.returncode == 0, done.stderr
 
     where = ("--url", f"localhost:{server.port}", "--ca", CA, "--user", "ann", "--secret", str(tmp_path / "secret"))
     (tmp_path / "secret").touch(0o600)
