@@ -1,9 +1,12 @@
 """Only who knows a cluster's digest reads and changes its nodes in a real ZooKeeper, whoever made them."""
 
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,30 @@ def shut_out(stranger: KazooClient, node: str) -> bool:
     return True
 
 
+def told_by_a_watch(address: str, folder: str, change: Callable[[], None]) -> list[bytes]:
+    """The events that a stranger hears of who watches a node and all below it: addWatch, which kazoo does not speak."""
+    host, _, port = address.partition(":")
+    with socket.create_connection((host, int(port)), 60) as stranger, stranger.makefile("rb") as arriving:
+
+        def send(message: bytes) -> None:
+            stranger.sendall(len(message).to_bytes(4, "big") + message)
+
+        def receive() -> bytes:
+            return arriving.read(int.from_bytes(arriving.read(4), "big"))
+
+        named = len(folder).to_bytes(4, "big") + folder.encode()
+        send(struct.pack(">iqiqi16s?", 0, 0, 60_000, 0, 16, bytes(16), False))
+        receive()
+        send(struct.pack(">ii", 1, 106) + named + (1).to_bytes(4, "big"))
+        assert receive()[:4] == (1).to_bytes(4, "big")
+        change()
+        send(struct.pack(">ii", 2, 3) + named + b"\0")  # exists: what was to be told comes before its answer
+        told: list[bytes] = []
+        while (message := receive())[:4] != (2).to_bytes(4, "big"):
+            told.append(message)
+        return told
+
+
 def test_a_stranger_neither_reads_nor_changes_what_a_session_makes(
     zookeeper_server: ZooKeeperServer, own_folder: str, known: Any, stranger: KazooClient
 ) -> None:
@@ -110,6 +137,10 @@ def test_a_stranger_neither_reads_nor_changes_what_a_session_makes(
         stranger.delete(f"{own_folder}/cluster")
     assert session.read("/cluster").data == b"id"
     assert session.holder("/master").data == b"address"
+    assert told_by_a_watch(zookeeper_server.address, own_folder, lambda: session.create("/servers/two", b"")) == []
+    stranger.create(f"{own_folder}-open", b"")
+    make = partial(stranger.create, f"{own_folder}-open/new", b"")
+    assert told_by_a_watch(zookeeper_server.address, f"{own_folder}-open", make)
 
 
 def test_who_does_not_know_the_digest_is_told_so(known: Any) -> None:
