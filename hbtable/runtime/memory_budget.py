@@ -73,8 +73,9 @@ class MemoryBudget:
     request waits for `room_seconds` at most, all in all."""
 
     __slots__ = (
-        "_arriving", "_clock", "_full_bytes", "_growing", "_kept", "_nobody_slow_before", "_oldest", "_oldest_until",
-        "_open", "_room_seconds", "_sleep", "cut_off", "growing_bytes", "kept_bytes", "limit_bytes", "used_bytes",
+        "_arriving", "_clock", "_full_bytes", "_growing", "_kept", "_next_look", "_nobody_slow_before", "_oldest",
+        "_oldest_until", "_open", "_room_seconds", "_sleep", "cut_off", "growing_bytes", "kept_bytes", "limit_bytes",
+        "used_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +97,9 @@ class MemoryBudget:
         self._kept: dict[MemoryReservation, None] = {}  # likewise
         self._nobody_slow_before = 0.0
         """Nobody is too slow before; thousands need not be looked at each time."""
+        self._next_look = 0.0
+        """Before, nobody is counted as slow once more. Each that is cut off has all others looked at again, at the same
+        moment."""
         self._oldest: MemoryReservation | None = None
         self._oldest_until = 0.0
         """So long `_oldest`, the oldest that grows, waits for answers that go out."""
@@ -292,13 +296,15 @@ class MemoryBudget:
         now = self._clock()
         if now < self._nobody_slow_before:
             return None
-        first = now + _STILL_SECONDS
+        first, counts = now + _STILL_SECONDS, now >= self._next_look
+        if counts:
+            self._next_look = now + _LOOK_AGAIN_SECONDS
         for one in self._open:
             if one.slow_from > now:
                 first = min(first, one.slow_from)
                 continue
             if one.cut is not None and one is not spare:
-                one.looks += 1
+                one.looks += counts
                 if one.looks >= _LOOKS_BEFORE_CUT:
                     return one
             first = min(first, now + _LOOK_AGAIN_SECONDS)  # else it may wait for its client soon

@@ -116,6 +116,26 @@ def test_clients_are_not_slow_because_the_process_stood_still() -> None:
     assert trace.cut == []
 
 
+def test_one_look_counts_once_however_many_are_cut_off_at_it() -> None:
+    """Each that went had the others counted as slow again."""
+    trace = Trace(100)
+    steady = trace.begin("steady")
+    trace.budget.arrive(steady, 10)
+    for name in "abcde":
+        trace.budget.arrive(trace.begin(name), 10)
+    working = trace.budget.begin(None)
+    trace.now = 3.5
+    trace.budget.moved(steady, 2 << 20)
+    assert not trace.budget.collect(working, 200)
+    for _ in range(3):
+        trace.now += 0.11
+        trace.budget.collect(working, 1)
+    assert trace.cut == []
+    trace.now += 3.5  # the process stood still
+    trace.budget.collect(working, 1)
+    assert trace.cut == list("abcde")
+
+
 def test_a_client_that_waits_for_its_turn_is_not_slow() -> None:
     trace = Trace(100)
     reader, late = trace.begin("reader"), trace.budget.begin(None)
