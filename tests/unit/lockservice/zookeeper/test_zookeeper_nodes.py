@@ -1,10 +1,16 @@
 """Paths and bytes as they stand in ZooKeeper."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from hbtable.errors import Corruption, InvalidConfiguration
 from hbtable.lockservice.zookeeper import nodes
 from hbtable.lockservice.zookeeper.wire import parse_hosts
+
+MAKING = ("create_async", "ensure_path", "ensure_path_async", "transaction")
+"""Methods of kazoo's client by which nodes come to be; `create` is the lock service's own as well."""
 
 
 def test_a_file_and_a_folder_of_one_name_are_two_nodes() -> None:
@@ -34,3 +40,14 @@ def test_addresses() -> None:
     for wrong in ("", "a:", ":1", "a:x", "a:70000", "a,,b"):
         with pytest.raises(InvalidConfiguration):
             parse_hosts(wrong)
+
+
+def test_every_node_is_made_with_the_clusters_acl() -> None:
+    """One that is made without is everybody's until the master's next walk (lockservice.zookeeper.access)."""
+    folder = Path(nodes.__file__).parent
+    found = [one for path in folder.glob("*.py") for one in ast.walk(ast.parse(path.read_text()))]
+    makes = [one for one in found if isinstance(one, ast.Call) and getattr(one.func, "attr", "") in MAKING]
+    assert len(makes) == 2, [ast.unparse(one) for one in makes]
+    for one in makes:
+        assert getattr(one.func, "attr", "") == "create_async", ast.unparse(one)
+        assert "acl" in {keyword.arg for keyword in one.keywords}, ast.unparse(one)
