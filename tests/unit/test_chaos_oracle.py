@@ -6,6 +6,7 @@ from collections import Counter
 
 from tests.campaigns.chaos.links import BATCH, COLUMN, Found, Lists, Writer, violations
 from tests.campaigns.chaos.rows import Owner, Raiser, counted_wrongly
+from tests.campaigns.chaos.run import Plan
 
 LISTS = Lists(7)
 WRITTEN = 3 * BATCH
@@ -91,3 +92,12 @@ def test_a_number_is_between_what_was_acknowledged_and_what_was_tried() -> None:
         table = {b"00": {b"f:n": struct.pack(">q", number)}}
         assert (counted_wrongly([one, other], table) == []) is is_right
     assert counted_wrongly([one, other], {b"00": {b"f:n": struct.pack(">q", 7)}, b"32": {b"f:n": struct.pack(">q", 1)}})
+
+
+def test_a_run_ends_when_all_is_reached_and_where_that_takes_too_long() -> None:
+    plan = Plan(1, seconds=10, faults=3, cells=100, most_seconds=60)
+    assert plan.is_over(3, 100, 10)
+    assert not any(plan.is_over(*found) for found in ((2, 100, 10), (3, 99, 10), (3, 100, 9), (0, 0, 59)))
+    assert plan.is_over(3, 99, 60), "a slow machine had written no ten million cells after half an hour, and went on"
+    assert plan.missed(3, 100) == ""
+    assert plan.missed(2, 99) == "the time was over after 2 of 3 faults and 99 of 100 cells"

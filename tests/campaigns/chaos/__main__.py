@@ -2,15 +2,15 @@
 (SIGSTOP) in turn: tablet servers, masters, DataNodes, the NameNode, members of ZooKeeper, some of them at once; and
 while the wall clocks of masters and tablet servers are minutes apart, jump, and are far off as they start.
 
-    python -m tests.campaigns.chaos [--seed N] [--minutes 20] [--faults 80] [--cells 10000000] [--writers 3]
-                                    [--pause SECONDS] [--kind NAME ...]
+    python -m tests.campaigns.chaos [--seed N] [--minutes 20] [--at-most 45] [--faults 80] [--cells 10000000]
+                                    [--writers 3] [--pause SECONDS] [--kind NAME ...]
 
 Linked lists of cells are written as Accumulo's continuous ingest does it (links.py), rows are changed in every way and
 numbers raised (rows.py), tables are split, merged, moved, drained and altered (operators.py). Walkers and owners read
 meanwhile what was acknowledged; in the end a job walks all links, all rows and numbers are compared with what their
-clients were told, no cell has a time of a clock that jumped, and `hbtable check` reads all files. It ends when all
-three of --minutes, --faults and --cells are reached. Links, rows and faults follow from the seed; who comes first does
-not.
+clients were told, no cell has a time of a clock that jumped, and `hbtable check` reads all files. Faults end
+when all three of --minutes, --faults and --cells are reached, or after --at-most minutes, and everything is compared
+then. Links, rows and faults follow from the seed; who comes first does not.
 """
 
 import argparse
@@ -29,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="0: chosen now and printed")
     parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--at-most", type=float, default=45.0, help="minutes, whatever was not reached by then")
     parser.add_argument("--faults", type=int, default=80)
     parser.add_argument("--cells", type=int, default=10_000_000)
     parser.add_argument("--writers", type=int, default=3)
@@ -45,6 +46,7 @@ def main() -> None:
         arguments.writers,
         arguments.pause,
         arguments.kind,
+        60 * arguments.at_most,
     )
     with (
         tempfile.TemporaryDirectory(prefix="hbtable-chaos-") as folder,
