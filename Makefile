@@ -28,6 +28,7 @@
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
 #   make table-jobs       Spark and Dask over five million rows while a tablet splits and a server is killed
+#   make rolling-restart  three servers with 5,000 tablets, one after the other, under clients (a JDK and Maven)
 #   make hot-ranges | table-of-faults     clusters of real processes (a JDK and Maven): splits by load; each fault of docs/operations.md
 #   make turns            tests of which make verify takes some, an eighth say, by its seed
 #   make unsteady         tests, ARGS="tests/integration" say, whose threads and processes are held up at random
@@ -305,6 +306,11 @@ chaos: $(VENV)/.test
 table-of-faults: $(VENV)/.test
 	$(INSTALL_HDFS)
 	$(BIN)/python -m tests.campaigns.table_of_faults $(ARGS)
+
+.PHONY: rolling-restart
+rolling-restart: $(VENV)/.test
+	$(INSTALL_HDFS)
+	$(BIN)/python -m tests.campaigns.rolling_restart --seed $(SEED) $(ARGS)
 
 .PHONY: soak
 soak: $(VENV)/.test
