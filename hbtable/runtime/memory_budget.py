@@ -299,14 +299,18 @@ class MemoryBudget:
         first, counts = now + _STILL_SECONDS, now >= self._next_look
         if counts:
             self._next_look = now + _LOOK_AGAIN_SECONDS
+        found: MemoryReservation | None = None
         for one in self._open:
             if one.slow_from > now:
                 first = min(first, one.slow_from)
                 continue
             if one.cut is not None and one is not spare:
                 one.looks += counts
-                if one.looks >= _LOOKS_BEFORE_CUT:
-                    return one
+                if found is None and one.looks >= _LOOKS_BEFORE_CUT:
+                    found = one
+                    if not counts:
+                        return found
             first = min(first, now + _LOOK_AGAIN_SECONDS)  # else it may wait for its client soon
-        self._nobody_slow_before = first
-        return None
+        if found is None:
+            self._nobody_slow_before = first
+        return found
