@@ -3,6 +3,8 @@ refuses alike, and the table is the same in the end. What docs/library.md lists 
 
 Each program has rows of its own in one table; what it asks for lies between them. Only the family that keeps a single
 version is written without a time: two puts of one millisecond are one version.
+
+Happybase has no changes of a row that add: what they leave is what its counter_inc leaves, and Thrift1's append.
 """
 
 import itertools
@@ -13,7 +15,7 @@ from typing import Any
 import happybase
 import hypothesis.strategies as st
 import pytest
-from Hbase_thrift import AlreadyExists, IllegalArgument, IOError
+from Hbase_thrift import AlreadyExists, IllegalArgument, IOError, TAppend
 from hypothesis import HealthCheck, given, seed, settings
 
 import hbtable
@@ -93,6 +95,18 @@ WRITES = (
     full("counter_dec", {"row": ROWS, "column": OF_ONE_VERSION}, value=st.sampled_from([1, -5])),
     full("counter_set", {"row": ROWS, "column": OF_ONE_VERSION}, value=st.sampled_from([0, -1, 2**63 - 1])),
     full("counter_get", {"row": ROWS, "column": OF_ONE_VERSION}),
+    # Not a method: see added().
+    st.tuples(
+        st.just("added"),
+        st.fixed_dictionaries(
+            {
+                "row": ROWS,
+                "column": OF_ONE_VERSION,
+                "by": st.sampled_from([0, 1, -5, 2**62, 2**63 - 1]) | VALUES,
+                "way": st.sampled_from(["mutate_row", "check_and_mutate", "mutate_if"]),
+            }
+        ),
+    ),
 )
 
 
@@ -145,6 +159,29 @@ def bounded(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def added(table: Any, row: Any, column: Any, by: Any, way: str) -> Any:
+    """An increment or an append by one of the library's ways; by happybase the call that does the same. Whether it was
+    done, and the new value. A mutate_if without a condition asks for a row that is there."""
+    if isinstance(table, hbtable.Table):
+        changes = hbtable.RowChanges()
+        changes = changes.increment(column, by) if isinstance(by, int) else changes.append({column: by})
+        if way == "mutate_row":
+            table.mutate_row(row, changes)
+            done = True
+        elif way == "check_and_mutate":
+            done = table.check_and_mutate(row, "g:never", "=", None, changes)
+        else:
+            done = table.mutate_if(row, changes)
+    else:
+        done = way != "mutate_if" or bool(table.row(row))
+        if done and isinstance(by, int):
+            table.counter_inc(row, column, by)
+        elif done:
+            given_ = [one.encode() if isinstance(one, str) else one for one in (row, column, by)]
+            table.connection.client.append(TAppend(table.name, given_[0], [given_[1]], [given_[2]]))
+    return done, table.row(row, [column])
+
+
 NAME_A_FIELD = ("to_arrow", "write_arrow", "put_frame")
 """Their argument `row` is no row."""
 CAUGHT = (hbtable.HbtableError, AlreadyExists, IllegalArgument, IOError, TypeError, ValueError)
@@ -166,6 +203,8 @@ def answer_of(table: Any, prefix: bytes, one: Any, caught: tuple[type[Exception]
                 for method, of_row in calls[0]:
                     getattr(batch, method)(**within(prefix, of_row))
             return None
+        if name == "added":
+            return added(table, **arguments)
         return getattr(table, name)(**arguments)
     except caught as error:
         return Refused(kind for kind in KINDS if isinstance(error, KINDS[kind]))

@@ -48,6 +48,7 @@ DELETE = st.one_of(
     st.tuples(st.just("row"), st.none() | TIMES),
 )
 CHANGES = st.lists(PUT | DELETE, min_size=1, max_size=4)
+WAYS = st.sampled_from(["itself", "mutate_row", "check_and_mutate"])
 OPERATORS = {"<": 5, "<=": 4, "=": 2, "!=": 3, ">=": 1, ">": 0}
 """Ours, of the stored value, and Thrift2's, of the given one."""
 
@@ -68,8 +69,11 @@ PROGRAMS = st.lists(
         step("checkAndDelete", ROWS, COLUMNS, st.none() | VALUES, DELETE),
         step("checkAndMutate", ROWS, COLUMNS, st.sampled_from(sorted(OPERATORS)), VALUES.filter(bool), CHANGES),
         step("checkAndMutate", ROWS, COLUMNS, st.sampled_from(["=", "!="]), st.just(b""), CHANGES),
-        step("increment", ROWS, st.dictionaries(LATEST, st.sampled_from([0, 1, -5, 2**62]), min_size=1, max_size=2)),
-        step("append", ROWS, st.dictionaries(LATEST, VALUES, min_size=1, max_size=2)),
+        # The ways are the library's: Thrift2's mutations are puts and deletes alone.
+        step(
+            "increment", ROWS, st.dictionaries(LATEST, st.sampled_from([0, 1, -5, 2**62]), min_size=1, max_size=2), WAYS
+        ),
+        step("append", ROWS, st.dictionaries(LATEST, VALUES, min_size=1, max_size=2), WAYS),
         step("get", ROWS, **READ),
         step("getMultiple", st.lists(ROWS, max_size=4), **READ),
         step("exists", ROWS, **READ),
@@ -130,12 +134,12 @@ class Thrift2:
         mutations = self._mutations(row, changes)
         return self._calls.checkAndMutate(self._table, row, *split(column), OPERATORS[operator], value, mutations)
 
-    def _increment(self, row: bytes, amounts: Any) -> Any:
+    def _increment(self, row: bytes, amounts: Any, _: str) -> Any:
         columns = [TWO.TColumnIncrement(*split(column), amount) for column, amount in amounts.items()]
         found = cells(self._calls.increment(self._table, TWO.TIncrement(row=row, columns=columns)))
         return {column: value for column, _, value in found}
 
-    def _append(self, row: bytes, suffixes: Any) -> Any:
+    def _append(self, row: bytes, suffixes: Any, _: str) -> Any:
         columns = [TWO.TColumnValue(*split(column), suffix) for column, suffix in suffixes.items()]
         found = cells(self._calls.append(self._table, TWO.TAppend(row=row, columns=columns)))
         return {column: value for column, _, value in found}
@@ -248,12 +252,27 @@ class Library:
     def _checkAndMutate(self, row: bytes, column: bytes, operator: Any, value: Any, changes: Any) -> Any:
         return self._table.check_and_mutate(row, column, operator, value, changes_of(changes))
 
-    def _increment(self, row: bytes, amounts: Any) -> Any:
-        found = {column: self._table.counter_inc(row, column, amount) for column, amount in amounts.items()}
-        return {column: found[column].to_bytes(8, "big", signed=True) for column in sorted(found)}
+    def _increment(self, row: bytes, amounts: Any, way: str) -> Any:
+        if way == "itself":
+            found = {column: self._table.counter_inc(row, column, amount) for column, amount in amounts.items()}
+            return {column: found[column].to_bytes(8, "big", signed=True) for column in sorted(found)}
+        changes = hbtable.RowChanges()
+        for column, amount in amounts.items():
+            changes.increment(column, amount)
+        return self._added(row, way, changes, list(amounts))
 
-    def _append(self, row: bytes, suffixes: Any) -> Any:
-        return self._table.append(row, suffixes)
+    def _append(self, row: bytes, suffixes: Any, way: str) -> Any:
+        if way == "itself":
+            return self._table.append(row, suffixes)
+        return self._added(row, way, hbtable.RowChanges().append(suffixes), list(suffixes))
+
+    def _added(self, row: bytes, way: str, changes: hbtable.RowChanges, columns: Any) -> Any:
+        """The new values, as Thrift2's calls answer them."""
+        if way == "mutate_row":
+            self._table.mutate_row(row, changes)
+        else:
+            assert self._table.check_and_mutate(row, b"g:never", "=", None, changes)
+        return self._table.row(row, columns)
 
     def _get(self, row: bytes, **read: Any) -> Any:
         return flat(self._table.row(row, include_timestamp=True, **read))
