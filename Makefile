@@ -27,6 +27,7 @@
 #   make fuzz | patterns | filter-fuzz | programs
 #   make hostile | overload | handshakes | storm | soak | wide-rows | hub-stretches
 #   make flights | transfer
+#   make moving           a million rows of a real HBase (a JDK and Maven) go to an hbtable while they are written to, and back
 #   make table-jobs       Spark and Dask over five million rows while a tablet splits and a server is killed
 #   make rolling-restart  three servers with 5,000 tablets, one after the other, under clients (a JDK and Maven)
 #   make hot-ranges | table-of-faults     clusters of real processes (a JDK and Maven): splits by load; each fault of docs/operations.md
@@ -207,6 +208,10 @@ bench-arrow: $(VENV)/.test
 .PHONY: flights
 flights: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.flights $(ARGS)
+
+.PHONY: moving
+moving: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.moving --seed $(SEED) $(ARGS)
 
 .PHONY: transfer
 transfer: $(VENV)/.test

@@ -4,11 +4,14 @@ same of it before and after. The server may be a real HBase (HBTABLE_COMPAT_SERV
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import happybase
 
+from tests.harness import moving
+from tests.harness.fresh_seed import fresh_seed
 from tests.harness.server import ServerProcess
 
 
@@ -66,3 +69,33 @@ def test_there_and_back_again(address: tuple[str, int], tmp_path: Path) -> None:
         assert contents(connection, name) == before
         assert table.families() == described
         connection.delete_table(name, disable=True)
+
+
+def test_a_table_that_is_written_to_moves_and_comes_back(address: tuple[str, int], tmp_path: Path) -> None:
+    """`make moving` does the same with a million rows of a real HBase."""
+    name, rows = "moved", 300
+    _, port = address
+    with (
+        ServerProcess(tmp_path / "data", ["log.durability=os"]) as server,
+        closing(moving.Thrift1Side(port, name)) as theirs,
+        closing(moving.Thrift1Side(server.port, name)) as ours,
+    ):
+        theirs.drop()
+        theirs.make([])
+        moving.load(theirs, 0, rows)
+        there, here = f"thrift1://127.0.0.1:{port}", f"thrift://127.0.0.1:{server.port}"
+        for source, target, ports in ((there, here, (port, server.port)), (here, there, (server.port, port))):
+            if source == here:
+                theirs.drop()
+            connect = partial(moving.Thrift1Side, ports[0], name)
+            writers = moving.Application(connect, rows, fresh_seed(), deletes=False, pause_seconds=0.001)
+            try:
+                moved = moving.move(source, target, name, tmp_path / "state", writers.stop)
+            finally:
+                writers.stop()
+            assert moved.code == 0, moved.lines
+            assert any("alike" in line for line in moved.lines), moved.lines
+            assert writers.calls > 0
+            found = moving.digest(theirs), moving.digest(ours)
+            assert found[0] == found[1], moved.lines
+        theirs.drop()

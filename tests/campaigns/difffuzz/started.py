@@ -16,8 +16,8 @@ _START_SECONDS: Final = 900  # the first start fetches the jars
 
 
 @contextmanager
-def running_hbase() -> Iterator[int]:
-    """The port of its Thrift server."""
+def running_hbase(thrift: int = 1) -> Iterator[int]:
+    """The port of its Thrift server, of which there are 1 and 2."""
     missing = [command for command in ("java", "mvn", "setsid") if shutil.which(command) is None]
     if missing:
         raise SystemExit(f"needs {' and '.join(missing)}: compat-tests/install-toolchains installs a JDK and Maven")
@@ -27,7 +27,8 @@ def running_hbase() -> Iterator[int]:
     process_reaper().add(folder.name, f"'{STARTER}' stop {port}; rm -rf '{folder}'")
     try:
         command = [str(STARTER), "start", str(port)]
-        subprocess.run(command, check=True, timeout=_START_SECONDS, env={**os.environ, "HBASE_SITE": str(SITE)})
+        environment = {**os.environ, "HBASE_SITE": str(SITE), "HBASE_THRIFT": str(thrift)}
+        subprocess.run(command, check=True, timeout=_START_SECONDS, env=environment)
         yield port
     finally:
         subprocess.run([str(STARTER), "stop", str(port)], check=True, timeout=_START_SECONDS)
