@@ -161,7 +161,9 @@ struct AdminCell {
   1: binary column,
   2: i64 timestamp,
   3: binary value,
-  4: byte kind = 8
+  4: byte kind = 8,
+  /** Its own, where it was asked for and there is one. */
+  5: optional i64 ttlMillis
 }
 
 struct AdminRow {
@@ -183,7 +185,9 @@ struct AdminRead {
   4: i32 maxVersions = 1,
   5: optional binary filter,
   6: bool cacheBlocks = 1,
-  7: bool raw = 0
+  7: bool raw = 0,
+  /** Of scans that are not raw and have no filter: ttlMillis of their cells, too. */
+  8: bool lifetimes = 0
 }
 
 /** Where a scan goes on, for its next page alone. Whoever may not read the whole table gets a sealed one: cellsDone is -1,
@@ -214,7 +218,9 @@ struct AdminPage {
   1: list<AdminRow> rows,
   2: optional AdminPosition position,
   3: i64 rowsScanned = 0,
-  4: i64 tablets = 0
+  4: i64 tablets = 0,
+  /** The cells have theirs. False of an older release, which does not know the question. */
+  5: bool lifetimes = 0
 }
 
 /** A column of adminScanArrow. Its values are read as `readAs`: int8 to int64 and uint8 to uint64, float and double,
@@ -286,7 +292,9 @@ struct AdminOperation {
 /** One row of adminMutateRows. */
 struct AdminMutation {
   1: binary row,
-  2: list<AdminOperation> operations
+  2: list<AdminOperation> operations,
+  /** Puts expire so long after their time; 0: never. Older releases pass over it. */
+  3: optional i64 ttlMillis
 }
 
 /** Rights of a user, or a group as @NAME: letters of RWXCA. Without names everywhere, else on a namespace, a table (in any

@@ -90,7 +90,9 @@ struct ReadSpec {
   5: optional binary filter,
   6: optional bool cacheBlocks = 1,
   7: optional bool raw = 0,
-  8: optional i64 maxBytes = 67108864
+  8: optional i64 maxBytes = 67108864,
+  /** With raw: what a read shows, each value behind the byte 24 and its cell's own time to live. */
+  9: optional bool lifetimes = 0
 }
 
 /** For this family in the place of the spec's. */

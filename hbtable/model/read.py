@@ -49,6 +49,9 @@ ANSWER_BYTES: Final = 64 << 20
 AGGREGATED_ROWS: Final = 10_000
 """The rows of a page whose aggregate is asked for. The bytes of a page end it before, where they are large."""
 
+LIVES: Final = 24
+"""The first byte of values where ReadSpec.lifetimes was asked for. No kind of operation has this number."""
+
 COLUMNS_BY_COLUMN: Final = 256
 """The most of ScanRequest.by_column that are worth it: blocks are cut so that they have a place for each of these
 columns in each of their rows."""
@@ -86,6 +89,14 @@ class ReadSpec:
     """Scans only: markers and masked cells, too, in the form of merge.raw. No filter may be given with it."""
     max_bytes: int = ANSWER_BYTES
     """LimitExceeded when the rows of a read, or a row of a scan that is not cut into pieces, count more (bytes_of)."""
+    lifetimes: bool = False
+    """Scans only, together with `raw`: what a read shows, and not what is stored, each value behind the time to live of
+    its cell, in the form of merge.lifetimes. A tablet server of an older release answers as for `raw`."""
+
+    @property
+    def is_of_stored(self) -> bool:
+        """Whether markers and masked cells are given, too."""
+        return self.raw and not self.lifetimes
 
     def of_columns(self, columns: Columns | None) -> "ReadSpec":
         """The same of these columns. dataclasses.replace takes five times as long."""
@@ -98,6 +109,7 @@ class ReadSpec:
             self.cache_blocks,
             self.raw,
             self.max_bytes,
+            self.lifetimes,
         )
 
 

@@ -51,6 +51,7 @@ MAY_BE_PASSED_OVER = {
     "ScanRequest.aggregation": "the older role sends the rows, and who asked does the aggregate",
     "ScanPage.groups": "the older role did not ask for one",
     "ReadSpec.maxBytes": "the older role has a bound of its own",
+    "ReadSpec.lifetimes": "the older role answers as for raw, which its values' first byte tells, and that is refused",
     "ScanPosition.column": "cellsDone says the same; the column is quicker",
     "ScanPosition.timestamp": "as its column",
     "ScanPosition.versions": "as its column",

@@ -31,6 +31,7 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import MasterCandidate, ServerFile
 from hbtable.lockservice.toggles import Toggle
 from hbtable.merge.compacting import compacted
+from hbtable.merge.lifetimes import with_lifetimes
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
@@ -279,6 +280,7 @@ NUMBERS = [
     *of_cells("read", lambda pairs: rows([pairs], RULES, None, 0, MAX_TIMESTAMP, 3, 5)),
     *of_cells("compacted", lambda pairs: compacted(pairs, RULES, 5, False)),
     *of_cells("compacted whole", lambda pairs: compacted(pairs, RULES, 5, True)),
+    *of_cells("read to copy", lambda pairs: rows(with_lifetimes([pairs]), RULES, None, 0, MAX_TIMESTAMP, 3, 5)),
     *of_cells("read raw", lambda pairs: raw_rows([pairs], [b"f"], None, 0, MAX_TIMESTAMP, 3)),
     Number("kind, in a log that is checked", BYTES, KINDS, lambda value: a_log_that_is_checked(value, 0)),
     Number("flags, in a log that is checked", BYTES, (0, 1), lambda value: a_log_that_is_checked(8, value)),

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TypeVar, final
 
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
+from hbtable.errors import Unavailable
 from hbtable.hbase.admin.positions import AdminPositions
 from hbtable.hbase.admin.structs import (
     AdminCell,
@@ -27,7 +28,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import Columns, ReadSpec, ScanPosition, ScanRequest
+from hbtable.model.read import LIVES, Columns, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 
@@ -65,11 +66,11 @@ class AdminCellCalls:
     @switches
     def adminGet(self, table: bytes | None, row: bytes | None, read: AdminRead | None) -> list[AdminRow]:
         read = read or AdminRead()
-        if read.raw:
-            raise BadArgument("only scans are raw")
+        if read.raw or read.lifetimes:
+            raise BadArgument("only scans are raw, or tell times to live")
         spec = _spec(read, self._answer_bytes, self._pause)
         rows = self._tables.named(table).read_rows((check_row(row),), spec)
-        return [_row(found, False, self._pause) for found in rows]
+        return [_row(found, AdminCell, self._pause) for found in rows]
 
     @switches
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
@@ -77,9 +78,11 @@ class AdminCellCalls:
         position = self._positions.before(table, scan)
         page = self._positions.page(table, scan_request(scan, position, self._answer_bytes, self._pause))
         rows = with_pauses(page.rows, self._pause, _ROWS_BETWEEN_PAUSES)
-        raw = scan.read is not None and scan.read.raw
-        shown = [_row(found, raw, self._pause) for found in rows]
-        return AdminPage(shown, self._positions.after(table, scan, page), page.rows_scanned, page.tablets)
+        read = scan.read or AdminRead()
+        make = _living if read.lifetimes else _stored if read.raw else AdminCell
+        shown = [_row(found, make, self._pause) for found in rows]
+        behind = self._positions.after(table, scan, page)
+        return AdminPage(shown, behind, page.rows_scanned, page.tablets, read.lifetimes)
 
     @switches
     def adminMutate(
@@ -91,9 +94,7 @@ class AdminCellCalls:
     ) -> None:
         if not operations:
             raise BadArgument("the call has no operations")
-        if ttl_millis is not None and ttl_millis < 0:
-            raise BadArgument(f"a time to live of {ttl_millis} milliseconds")
-        key, named, ttl = check_row(row), self._tables.named(table), ttl_millis or 0
+        key, named, ttl = check_row(row), self._tables.named(table), _ttl(ttl_millis)
 
         @switches
         def change(families: Families) -> None:
@@ -106,8 +107,8 @@ class AdminCellCalls:
         rows = with_pauses(mutations or (), self._pause, _ROWS_BETWEEN_PAUSES)
         families = NamedFamilies(partial(self._families, self._tables.canonical(table))).names
         made = [
-            RowMutation(check_row(row), _operations(operations or (), families, self._pause))
-            for row, operations in rows
+            RowMutation(check_row(row), _operations(operations or (), families, self._pause), False, _ttl(ttl_millis))
+            for row, operations, ttl_millis in rows
         ]
         self._tables.named(table).mutate(made)
 
@@ -195,11 +196,21 @@ def scan_request(scan: AdminScan, position: ScanPosition | None, answer_bytes: i
     )
 
 
+def _ttl(millis: int | None) -> int:
+    if millis is None:
+        return 0
+    if millis < 0:
+        raise BadArgument(f"a time to live of {millis} milliseconds: 0 is none, and else it is above 0")
+    return millis
+
+
 @switches
 def _spec(read: AdminRead, answer_bytes: int, pause: Pause) -> ReadSpec:
     columns = None if read.columns is None else _columns(read.columns, pause)
     if read.max_versions < 1:
         raise BadArgument("maxVersions must be positive")
+    if read.lifetimes and (read.raw or read.filter is not None):
+        raise BadArgument("a scan that tells times to live is not raw, and has no filter")
     return ReadSpec(
         columns,
         read.min_timestamp,
@@ -207,8 +218,9 @@ def _spec(read: AdminRead, answer_bytes: int, pause: Pause) -> ReadSpec:
         read.max_versions,
         read.filter,
         read.cache_blocks,
-        read.raw,
+        read.raw or read.lifetimes,
         answer_bytes,
+        read.lifetimes,
     )
 
 
@@ -226,9 +238,21 @@ def _columns(asked: Sequence[AdminColumn], pause: Pause) -> Columns:
 
 
 @switches
-def _row(found: Row, raw: bool, pause: Pause) -> AdminRow:
+def _row(found: Row, make: Callable[[bytes, int, bytes], AdminCell], pause: Pause) -> AdminRow:
     row, cells = found
-    held = with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)
-    if not raw:
-        return AdminRow(row, [AdminCell(*cell, PUT) for cell in held])
-    return AdminRow(row, [AdminCell(column, timestamp, value[1:], value[0]) for column, timestamp, value in held])
+    return AdminRow(row, [make(*cell) for cell in with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)])
+
+
+def _stored(column: bytes, timestamp: int, value: bytes) -> AdminCell:
+    """merge.raw's form."""
+    return AdminCell(column, timestamp, value[1:], value[0])
+
+
+def _living(column: bytes, timestamp: int, value: bytes) -> AdminCell:
+    """merge.lifetimes' form."""
+    if value[0] != LIVES:
+        raise Unavailable(
+            "a server of this cluster is of an older release, which does not tell cells' own times to live: ask again "
+            "when all servers are upgraded"
+        )
+    return AdminCell(column, timestamp, value[9:], PUT, int.from_bytes(value[1:9], "big") or None)

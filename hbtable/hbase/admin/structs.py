@@ -162,6 +162,8 @@ class AdminCell(NamedTuple):
     timestamp: int = 0
     value: bytes = b""
     kind: int = PUT
+    ttl_millis: int | None = None
+    """Its own, where AdminRead.lifetimes was asked for. None: it has none."""
 
 
 class AdminRow(NamedTuple):
@@ -188,6 +190,8 @@ class AdminRead(NamedTuple):
     filter: bytes | None = None
     cache_blocks: bool = True
     raw: bool = False
+    lifetimes: bool = False
+    """Scans only: AdminCell.ttl_millis as well."""
 
 
 class AdminPosition(NamedTuple):
@@ -220,6 +224,8 @@ class AdminPage(NamedTuple):
     position: AdminPosition | None = None
     rows_scanned: int = 0
     tablets: int = 0
+    lifetimes: bool = False
+    """The cells have theirs. False of an older release, which does not know the question."""
 
 
 class AdminArrowColumn(NamedTuple):
@@ -279,6 +285,8 @@ class AdminMutation(NamedTuple):
 
     row: bytes = b""
     operations: "list[AdminOperation] | None" = None
+    ttl_millis: int | None = None
+    """Puts expire so long after their time; None or 0: never. Older releases pass over it."""
 
 
 class AdminOperation(NamedTuple):

@@ -12,6 +12,7 @@ from hbtable.hbase.conversion import check_families
 from hbtable.hbase.errors import DO_NOT_RETRY, JavaError
 from hbtable.hbase.meta.layout import META, RECORD, order
 from hbtable.hbase.meta.meta_rows import MetaRow, MetaRows, NewLook
+from hbtable.merge.lifetimes import FOREVER
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.names import shown
@@ -170,6 +171,8 @@ def _chooser(spec: ReadSpec, request: ScanRequest | None = None) -> Callable[[li
 
     def choose(cells: list[Cell]) -> list[Cell]:
         found = [cell for cell in cells if wanted(cell)]
+        if spec.lifetimes:
+            return [(column, timestamp, FOREVER + value) for column, timestamp, value in found]
         if spec.raw:
             return [(column, timestamp, bytes((PUT,)) + value) for column, timestamp, value in found]
         return found

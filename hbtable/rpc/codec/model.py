@@ -65,6 +65,7 @@ READ_SPEC: Final = Struct(
         Field(6, "cacheBlocks", BOOLEAN, True),
         Field(7, "raw", BOOLEAN, False),
         Field(8, "maxBytes", INTEGER, ANSWER_BYTES),
+        Field(9, "lifetimes", BOOLEAN, False),
     ],
     ReadSpec,
     lambda it: (
@@ -76,6 +77,7 @@ READ_SPEC: Final = Struct(
         it.cache_blocks,
         it.raw,
         it.max_bytes,
+        it.lifetimes,
     ),
 )
 

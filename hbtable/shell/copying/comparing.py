@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from hbtable.model.cell import Cell, Row
+from hbtable.shell.copying.columns import lifetime_of
 from hbtable.shell.copying.digest import CellsDigest
 
 
@@ -17,6 +18,12 @@ class PartComparison:
     target: CellsDigest = field(default_factory=CellsDigest)
     missing: int = 0
     surplus: int = 0
+    other_lifetimes: int = 0
+    """Missing ones that are there, and have another time to live of their own: it is not in the digests."""
+
+    @property
+    def alike(self) -> bool:
+        return self.source == self.target and not self.other_lifetimes
 
 
 def compare(
@@ -25,8 +32,10 @@ def compare(
     found: PartComparison,
     missing: Callable[[Row], object],
     surplus: Callable[[Row], object],
+    lifetimes: bool = False,
 ) -> None:
-    """Hands over, row by row, the cells that only one of them has. Both give rows ascending."""
+    """Hands over, row by row, the cells that only one of them has. Both give rows ascending. `lifetimes`: both tell
+    cells' own."""
     theirs = whole_rows(target)
     other = next(theirs, None)
     for row, cells in whole_rows(source):
@@ -40,6 +49,10 @@ def compare(
             continue
         found.target.add([other])
         _of_one_row(row, cells, other[1], found, missing, surplus)
+        if lifetimes and (others := _other_lifetimes(cells, other[1])):
+            found.other_lifetimes += len(others)
+            found.missing += len(others)
+            missing((row, others))
         other = next(theirs, None)
     while other is not None:
         _surplus(other, found, surplus)
@@ -65,6 +78,12 @@ def _surplus(row: Row, found: PartComparison, surplus: Callable[[Row], object]) 
     found.target.add([row])
     found.surplus += len(row[1])
     surplus(row)
+
+
+def _other_lifetimes(ours: list[Cell], theirs: list[Cell]) -> list[Cell]:
+    """Our cells that are there as well."""
+    at_target = {cell: lifetime_of(cell[2]) for cell in theirs}
+    return [cell for cell in ours if at_target.get(cell, lifetime_of(cell[2])) != lifetime_of(cell[2])]
 
 
 def _of_one_row(

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, final
 
 from hbtable.model.cell import Row
 from hbtable.model.schema import TableSchema
+from hbtable.shell.copying.columns import WITH_LIFETIMES
 from hbtable.shell.copying.comparing import PartComparison, compare
 from hbtable.shell.copying.copy_parts import CopyPart, left_of
 from hbtable.shell.copying.copy_progress import CopyProgress
@@ -41,6 +42,10 @@ _AT_ONCE: Final = 500
 _NO_DELETES: Final = (
     "deletes at the source are not followed: a cell that is deleted there from now on stays at the target until the "
     "comparison in the end, which finds it"
+)
+_NO_LIFETIMES: Final = (
+    "the source does not tell cells' own times to live (_ttl): a cell that has one stays at the target for as long as "
+    "its family keeps cells"
 )
 _HOW_TO_DELETE: Final = "; with --delete it is deleted then, without it the copy fails"
 
@@ -192,6 +197,8 @@ class _Copy:
         self._began_millis = began_millis
         self._parts = [part for part in parts if part.table in self._schemas]
         known = {part.table for part in self._parts}
+        if not all(map(source.tells_lifetimes, self._schemas)):
+            self._say(_NO_LIFETIMES)
         for name in self._schemas:
             if name not in known:
                 self._parts += [CopyPart(name, start, stop) for start, stop in source.regions(name)]
@@ -209,7 +216,7 @@ class _Copy:
 
     def _copy_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
         schema = self._schemas[part.table]
-        for page in source.pages(schema, part.row or part.start, part.stop, 0):
+        for page in source.pages(schema, part.row or part.start, part.stop, 0, WITH_LIFETIMES):
             self._workers.go_on()
             for rows in batches(page):
                 target.write(part.table, rows)
@@ -259,7 +266,7 @@ class _Copy:
         found = SimpleQueue[int]()
 
         def job(part: CopyPart, reader: CopyPeer, writer: CopyPeer) -> None:
-            for page in reader.pages(self._schemas[part.table], part.start, part.stop, since):
+            for page in reader.pages(self._schemas[part.table], part.start, part.stop, since, WITH_LIFETIMES):
                 self._workers.go_on()
                 for rows in batches(page):
                     writer.write(part.table, rows)
@@ -283,7 +290,7 @@ class _Copy:
         self._shown.ended()
         surplus = 0
         for _ in range(_LOOKS):
-            if last.source == last.target:
+            if last.alike:
                 break
             # A version that was deleted may show the one behind it, which was one too many.
             deletes = self._options.delete and last.surplus > 0
@@ -299,7 +306,7 @@ class _Copy:
             )
             if number
         )
-        if last.source == last.target:
+        if last.alike:
             self._say(f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}, alike{notes}")
             return
         self._differs = True
@@ -345,9 +352,10 @@ class _Copy:
 
             return take
 
-        ours = self._counted(source.pages(schema, part.start, part.stop, 0))
-        theirs = target.pages(schema, part.start, part.stop, 0)
-        compare(ours, theirs, found, gather(missing), gather(surplus))
+        ours = self._counted(source.pages(schema, part.start, part.stop, 0, WITH_LIFETIMES))
+        theirs = target.pages(schema, part.start, part.stop, 0, WITH_LIFETIMES)
+        lifetimes = source.tells_lifetimes(part.table) and target.tells_lifetimes(part.table)
+        compare(ours, theirs, found, gather(missing), gather(surplus), lifetimes)
         flush(1)
         return found
 

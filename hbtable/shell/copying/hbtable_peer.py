@@ -5,6 +5,7 @@ from typing import Final, final
 
 from hbtable.client.whole_rows import HIDDEN
 from hbtable.hbase.admin.structs import (
+    AdminCell,
     AdminColumn,
     AdminMutation,
     AdminOperation,
@@ -14,17 +15,21 @@ from hbtable.hbase.admin.structs import (
     AdminTable,
 )
 from hbtable.hbase.admin.table_structs import family_struct, table_schema
-from hbtable.model.cell import Row
+from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import DELETE_VERSION, PUT
 from hbtable.model.names import shown
 from hbtable.model.read import ALL_VERSIONS
 from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import EVERYTHING, Wanted, split_column
-from hbtable.shell.errors import ServerError
+from hbtable.shell.copying.columns import EVERYTHING, MortalValue, Wanted, by_lifetime, split_column
+from hbtable.shell.errors import ServerError, ShellError
 
 _ACCESS_DENIED: Final = "org.apache.hadoop.hbase.security.AccessDeniedException"
+_OLDER: Final = (
+    "cells of table {} have times to live of their own, which the target does not keep, as it is of an older release: "
+    "upgrade it, or copy to its thrift2://"
+)
 _PAGE_ROWS: Final = 1000
 _PIECE_CELLS: Final = 10_000
 
@@ -46,6 +51,7 @@ class HbtablePeer:
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection
+        self._tells: bool | None = None
 
     def identity(self) -> frozenset[str]:
         return cluster_identity(self._server)
@@ -89,18 +95,24 @@ class HbtablePeer:
         position = None
         versions = 1 if wanted.newest else ALL_VERSIONS
         columns = read_columns(wanted.columns)
-        read = AdminRead(columns, min_timestamp=since, max_versions=versions, cache_blocks=False)
+        read = AdminRead(
+            columns, min_timestamp=since, max_versions=versions, cache_blocks=False, lifetimes=wanted.lifetimes
+        )
         while True:
             scan = AdminScan(read, start, stop, cells_per_row=_PIECE_CELLS, max_rows=_PAGE_ROWS, position=position)
             page: AdminPage = self._server.admin("adminScan", schema.name, scan)
             if page.rows:
-                yield [
-                    (found.row, [(cell.column, cell.timestamp, cell.value) for cell in found.cells or ()])
-                    for found in page.rows
-                ]
+                yield [(found.row, [_cell(cell) for cell in found.cells or ()]) for found in page.rows]
             position = page.position
             if position is None:
                 return
+
+    def tells_lifetimes(self, table: bytes) -> bool:
+        if self._tells is None:
+            read = AdminRead(cache_blocks=False, lifetimes=True)
+            page: AdminPage = self._server.admin("adminScan", table, AdminScan(read, cells_per_row=1, max_rows=1))
+            self._tells = page.lifetimes
+        return self._tells
 
     def write(self, table: bytes, rows: Sequence[Row]) -> None:
         self._mutate(table, rows, PUT)
@@ -112,13 +124,21 @@ class HbtablePeer:
     def _mutate(self, table: bytes, rows: Sequence[Row], kind: int) -> None:
         mutations = []
         for row, cells in rows:
-            operations = [
-                AdminOperation(kind, *split_column(column), timestamp, value if kind == PUT else b"")
-                for column, timestamp, value in cells
-            ]
-            mutations.append(AdminMutation(row, operations))
+            for ttl_millis, together in by_lifetime(cells) if kind == PUT else ((0, cells),):
+                operations = [
+                    AdminOperation(kind, *split_column(column), timestamp, bytes(value) if kind == PUT else b"")
+                    for column, timestamp, value in together
+                ]
+                mutations.append(AdminMutation(row, operations, ttl_millis or None))
+        if any(one.ttl_millis for one in mutations) and not self.tells_lifetimes(table):
+            raise ShellError(_OLDER.format(shown(table)))
         if mutations:
             self._server.admin("adminMutateRows", table, mutations)
 
     def close(self) -> None:
         self._server.close()
+
+
+def _cell(cell: AdminCell) -> Cell:
+    value = MortalValue.of(cell.value, cell.ttl_millis) if cell.ttl_millis else cell.value
+    return cell.column, cell.timestamp, value

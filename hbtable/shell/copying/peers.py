@@ -47,8 +47,12 @@ class CopyPeer(Protocol):
         """All versions not older than `since`, rows ascending, cells by column and newest first. A wide row may come in
         several pieces, one after the other."""
 
+    def tells_lifetimes(self, table: bytes) -> bool:
+        """Whether pages() has MortalValues where they are wanted."""
+
     def write(self, table: bytes, rows: Sequence[Row]) -> None:
-        """Each cell with its time; columns.NOW: the server chooses it. Durable on return."""
+        """Each cell with its time, and the time to live of a MortalValue; columns.NOW: the server chooses the time.
+        Durable on return."""
 
     def delete(self, table: bytes, rows: Sequence[Row]) -> int:
         """Exactly these cells, as far as the server can: how many were left."""

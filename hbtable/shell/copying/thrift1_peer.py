@@ -10,7 +10,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, split_column
+from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, lifetime_of, split_column, ttl_attribute
 from hbtable.shell.copying.page_size import PageSize
 from hbtable.shell.copying.regions import REGIONS_COLUMN, REGIONS_TABLE, names_of_regions, regions_from
 from hbtable.shell.errors import ServerError
@@ -143,22 +143,26 @@ class Thrift1Peer:
         except ServerError:
             return  # it expired
 
+    def tells_lifetimes(self, table: bytes) -> bool:
+        return False
+
     def write(self, table: bytes, rows: Sequence[Row]) -> None:
-        """One call for all cells of a time."""
+        """One call for all cells of a time, and of a time to live of their own."""
         timed = sorted(
-            (at, number, column, value)
+            (at, lifetime_of(value), number, column, value)
             for number, (_, cells) in enumerate(rows)
             for column, at, value in cells
         )  # fmt: skip
-        for at, together in groupby(timed, lambda one: one[0]):
+        for (at, ttl_millis), together in groupby(timed, lambda one: one[:2]):
             batches = []
-            for number, of_row in groupby(together, lambda one: one[1]):
-                mutations = [self._server.hbase_struct("Mutation", column=one[2], value=one[3]) for one in of_row]
+            attributes = ttl_attribute(ttl_millis)
+            for number, of_row in groupby(together, lambda one: one[2]):
+                mutations = [self._server.hbase_struct("Mutation", column=one[3], value=one[4]) for one in of_row]
                 batches.append(self._server.hbase_struct("BatchMutation", row=rows[number][0], mutations=mutations))
             if at == NOW:
-                self._server.hbase("mutateRows", table, batches, {})
+                self._server.hbase("mutateRows", table, batches, attributes)
             else:
-                self._server.hbase("mutateRowsTs", table, batches, at, {})
+                self._server.hbase("mutateRowsTs", table, batches, at, attributes)
 
     def delete(self, table: bytes, rows: Sequence[Row]) -> int:
         """This service deletes all that is older along with a cell, so it is left."""

@@ -11,7 +11,16 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.values import LARGEST_I32
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
-from hbtable.shell.copying.columns import EVERYTHING, NOW, Wanted, hidden, namespace_of, split_column
+from hbtable.shell.copying.columns import (
+    EVERYTHING,
+    NOW,
+    Wanted,
+    by_lifetime,
+    hidden,
+    namespace_of,
+    split_column,
+    ttl_attribute,
+)
 from hbtable.shell.copying.page_size import PageSize
 from hbtable.shell.copying.regions import REGIONS_COLUMN, REGIONS_TABLE, names_of_regions, regions_from
 from hbtable.shell.errors import ServerError
@@ -122,16 +131,20 @@ class Thrift2Peer:
         except ServerError:
             return  # it expired
 
+    def tells_lifetimes(self, table: bytes) -> bool:
+        return False
+
     def write(self, table: bytes, rows: Sequence[Row]) -> None:
         make = self._server.thrift2_struct
         puts = []
         for row, cells in rows:
-            values = []
-            for column, timestamp, value in cells:
-                family, qualifier = split_column(column)
-                at = None if timestamp == NOW else timestamp
-                values.append(make("TColumnValue", family=family, qualifier=qualifier, value=value, timestamp=at))
-            puts.append(make("TPut", row=row, columnValues=values))
+            for ttl_millis, together in by_lifetime(cells):
+                values = []
+                for column, timestamp, value in together:
+                    family, qualifier = split_column(column)
+                    at = None if timestamp == NOW else timestamp
+                    values.append(make("TColumnValue", family=family, qualifier=qualifier, value=value, timestamp=at))
+                puts.append(make("TPut", row=row, columnValues=values, attributes=ttl_attribute(ttl_millis) or None))
         if puts:
             self._server.thrift2("putMultiple", table, puts)
 

@@ -68,7 +68,7 @@ class ColumnSelection:
         self.markers_before: dict[bytes, int] = {}
         """Families, as they stand in cell keys, of which later markers do not count: KEEP_DELETED_CELLS, for a read up
         to a time."""
-        if self.timed and layout.keeps_deleted and not spec.raw:
+        if self.timed and layout.keeps_deleted and not spec.is_of_stored:
             for family in layout.keeps_deleted:
                 upto = self.family_times.get(family, (0, spec.max_timestamp))[1]
                 if upto < MAX_TIMESTAMP:

@@ -125,7 +125,7 @@ class PageBuilder:
         self._streams = row_filter is None or row_filter.is_forgetful
         """Cells of a row may be given out before the rest of it is there, and the next page goes on behind the last of
         them, by its name."""
-        self._is_raw = request.spec.raw
+        self._is_raw = request.spec.is_of_stored
         self.resumption: Resumption | None = None
         """The position inside a row at which the page begins, by the name of a cell; None: it begins with a row, or
         counts cells."""

@@ -17,6 +17,7 @@ from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, 
 from hbtable.errors import Corruption, CostExceeded, DataDamaged, FileNotFound, StaleLocation
 from hbtable.filters.evaluate import RowFilter
 from hbtable.merge.family_times import within_times, without_later_markers
+from hbtable.merge.lifetimes import with_lifetimes
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import TakePart, only_cell
 from hbtable.merge.visibility import rows as visible_rows
@@ -348,10 +349,14 @@ def _rows(
         if before:
             lists = chain((before,), lists)
         if selection.family_times:
-            lists = within_times(lists, selection.family_times, (spec.min_timestamp, spec.max_timestamp), spec.raw)
+            lists = within_times(
+                lists, selection.family_times, (spec.min_timestamp, spec.max_timestamp), spec.is_of_stored
+            )
         if selection.markers_before:
             lists = without_later_markers(lists, selection.markers_before)
-        if spec.raw:
+        if spec.lifetimes:
+            lists = with_lifetimes(lists)
+        if spec.is_of_stored:
             return raw_rows(
                 lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,
                 selection.max_versions, take_part,
