@@ -47,6 +47,8 @@ class FaultyCluster:
         self._servers = servers
         self._chance = Random(f"faults {seed}")
         self._count = Counter[str]()
+        self._answers_by_then = -1
+        """The number of answers at the last death by chance; less than any, before the first."""
         self._launcher = 0
         self._proxy: Any = None
         self._ending = ExitStack()
@@ -85,7 +87,9 @@ class FaultyCluster:
     @contextmanager
     def faults(self, mean_seconds: float = 0.5, kinds: Sequence[str] = KINDS) -> Iterator[None]:
         """Faults of these kinds while the with block runs, the first one at once, the others so far apart in the mean.
-        Behind it nothing new is broken; the tablets of servers that died may still be under way. WrongValue."""
+        No server is killed before an answer has come since the last one was: on a machine where a start takes longer
+        than that, servers would die before any could serve. Behind the block nothing new is broken; the tablets of
+        servers that died may still be under way. WrongValue."""
         if not kinds or not set(kinds) <= set(KINDS):
             raise WrongValue(f"'kinds' {shown(kinds)} has to be some of {', '.join(map(repr, KINDS))}")
         if not 0.01 <= mean_seconds <= 3600:
@@ -109,7 +113,9 @@ class FaultyCluster:
 
     def _one(self, kind: str) -> None:
         if kind == "kill":
-            self.kill_server()
+            if self._proxy.answers > self._answers_by_then:
+                self._answers_by_then = self._proxy.answers
+                self.kill_server()
         elif kind == "pause":
             self.pause_server(self._chance.uniform(0.1, _LONGEST_PAUSE_SECONDS))
         elif kind == "lost request":

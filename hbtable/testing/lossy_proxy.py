@@ -30,6 +30,8 @@ class LossyProxy:
         self.port: int = self._listener.getsockname()[1]
         self.lost = {"lost request": 0, "lost answer": 0}
         """The number of those that were lost so far."""
+        self.answers = 0
+        """The number of pieces of answers that were passed on."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def lose(self, what: Lost | None) -> None:
@@ -91,6 +93,7 @@ class LossyProxy:
     def _loses(self, kind: Lost) -> bool:
         with self._lock:
             if self._to_lose != kind:
+                self.answers += kind == "lost answer"
                 return False
             self._to_lose = None
             self.lost[kind] += 1

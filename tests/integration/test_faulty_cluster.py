@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import happybase
@@ -113,6 +114,18 @@ def test_what_was_acknowledged_under_all_of_them_is_there(cluster: FaultyCluster
     count = cluster.count
     table.put("after", {"f:a": "1"})
     assert cluster.count == count  # nothing new is broken
+
+
+def test_no_server_dies_by_chance_before_an_answer_came_since_the_last_death(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a load of thirty they died faster than others started, and a put had no answer within a minute."""
+    cluster, proxy = FaultyCluster(), SimpleNamespace(answers=0)
+    killed: list[int] = []
+    monkeypatch.setattr(cluster, "_proxy", proxy)
+    monkeypatch.setattr(FaultyCluster, "kill_server", lambda self: killed.append(proxy.answers))
+    for answers in (0, 0, 0, 1, 1, 4):
+        proxy.answers = answers
+        cluster._one("kill")
+    assert killed == [0, 1, 4]
 
 
 def test_it_ends_with_its_processes_and_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
