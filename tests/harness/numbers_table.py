@@ -1,11 +1,14 @@
 """A table of the numbers 0 to N - 1, a row each, with a long and a group, and what there is to count and sum."""
 
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from itertools import pairwise
 from multiprocessing import get_context
 from typing import Final
 
+import happybase
 import pyarrow as pa
 
 import hbtable
@@ -54,10 +57,40 @@ def _load(port: int, first: int, stop: int) -> None:
 
 
 def load(port: int, rows: int) -> None:
-    """By two processes that write at once."""
-    cuts = [rows * at // TABLETS for at in range(TABLETS + 1)]
+    """By two processes that write at once. It prints how far it is."""
+    cuts = _cuts(rows)
     with hbtable.connect("127.0.0.1", port) as db:
-        db.create_table(NAME, ["c"], split_rows=[key(cut) for cut in cuts[1:-1]])
+        if not db.table_exists(NAME):  # else a load was broken off, and the same rows are written again
+            db.create_table(NAME, ["c"], split_rows=[key(cut) for cut in cuts[1:-1]])
     with ProcessPoolExecutor(2, get_context("spawn")) as writers:
-        for done in [writers.submit(_load, port, first, stop) for first, stop in pairwise(cuts)]:
+        for done, stop in [(writers.submit(_load, port, first, stop), stop) for first, stop in pairwise(cuts)]:
             done.result()
+            print(f"  {stop:,} of {rows:,} rows are loaded", flush=True)
+
+
+def _cuts(rows: int) -> list[int]:
+    return [rows * at // TABLETS for at in range(TABLETS + 1)]
+
+
+def _scanned(port: int, first: int, stop: int) -> Totals:
+    with closing(happybase.Connection("127.0.0.1", port, timeout=60_000)) as connection:
+        counts, sums = Counter[str](), Counter[str]()
+        for _, data in connection.table(NAME).scan(key(first).encode(), key(stop).encode(), batch_size=5000):
+            group = data[b"c:group"].decode()
+            counts[group] += 1
+            sums[group] += int.from_bytes(data[b"c:n"], "big", signed=True)
+    return {group: (counts[group], sums[group]) for group in counts}
+
+
+def scanned(port: int, rows: int) -> Totals:
+    """The count and the sums of plain happybase scans, by two processes at once. It prints how far they are."""
+    found: Totals = {}
+    with ProcessPoolExecutor(2, get_context("spawn")) as readers:
+        parts = [(readers.submit(_scanned, port, first, stop), stop) for first, stop in pairwise(_cuts(rows))]
+        for part, stop in parts:
+            for group, (count, sum) in part.result().items():
+                for name in (None, group):
+                    before = found.get(name, (0, 0))
+                    found[name] = before[0] + count, before[1] + sum
+            print(f"  {stop:,} of {rows:,} rows are scanned", flush=True)
+    return found
