@@ -17,7 +17,7 @@ import pytest
 import hbtable
 from hbtable.runtime.processes.temporary_folder import remove_abandoned
 from hbtable.testing import FaultyCluster
-from hbtable.testing.faulty_cluster import KINDS
+from hbtable.testing.faulty_cluster import KINDS, Fault
 from hbtable.testing.server_pids import server_pids_of
 from tests.harness.commands import environment
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
@@ -121,11 +121,28 @@ def test_no_server_dies_by_chance_before_an_answer_came_since_the_last_death(mon
     cluster, proxy = FaultyCluster(), SimpleNamespace(answers=0)
     killed: list[int] = []
     monkeypatch.setattr(cluster, "_proxy", proxy)
-    monkeypatch.setattr(FaultyCluster, "kill_server", lambda self: killed.append(proxy.answers))
+    monkeypatch.setattr(FaultyCluster, "_kill", lambda self, server: killed.append(proxy.answers))
     for answers in (0, 0, 0, 1, 1, 4):
         proxy.answers = answers
-        cluster._one("kill")
+        cluster._one(Fault("kill", 0.5, 0.0, 0.0))
     assert killed == [0, 1, 4]
+
+
+def test_a_seed_brings_the_same_faults_again_whatever_the_servers_do() -> None:
+    """Of two clusters that differ, and of which one was asked for a fault before."""
+    histories = []
+    for servers in (1, 2):
+        with FaultyCluster(servers=servers, seed=9) as cluster:
+            if servers == 2:
+                cluster.kill_server()
+            for mean_seconds in (0.05, 0.02):
+                before = len(cluster.history)
+                with cluster.faults(mean_seconds=mean_seconds):
+                    eventually(lambda: len(cluster.history) >= before + 4, SOON_SECONDS, "four faults")  # noqa: B023
+                histories.append(cluster.history[before : before + 4])
+    assert histories[:2] == histories[2:]
+    assert histories[0] != histories[1]
+    assert len({fault.kind for history in histories for fault in history}) > 1
 
 
 def test_it_ends_with_its_processes_and_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +158,7 @@ def test_it_ends_with_its_processes_and_its_folder(tmp_path: Path, monkeypatch: 
 STARTS: Final = """
 import sys
 from hbtable.testing import FaultyCluster
+from hbtable.testing.faulty_cluster import Fault
 from hbtable.testing.faulty_cluster import KINDS
 from hbtable.testing.server_pids import server_pids_of
 with FaultyCluster(servers=1) as cluster:
