@@ -16,6 +16,8 @@ from pyarrow import types as kinds
 
 from hbtable.encoding.number_codes import NUMBER_CODES
 from hbtable.errors import WrongType
+from hbtable.model import names
+from hbtable.model.values import shown
 
 Values = Sequence[bytes | None]
 Decode = Callable[[Values], pa.Array]
@@ -31,10 +33,16 @@ class Undecodable(Exception):
         self.why = why
 
 
+def _name(column: str) -> str:
+    return names.shown(column.encode("utf-8", "backslashreplace"))
+
+
 def decoder(column: str, type: pa.DataType) -> Decode:
     """WrongType names a column whose type there is no reading for."""
     if not isinstance(type, pa.DataType):
-        raise WrongType(f"the type of column {column} is {type!r}, and has to be a type of pyarrow, as pyarrow.int64()")
+        raise WrongType(
+            f"the type of column {_name(column)} is {shown(type)}, and has to be a type of pyarrow, as pyarrow.int64()"
+        )
     if isinstance(type, pa.DictionaryType):
         decode = decoder(column, type.value_type)
         return lambda values: indexed(decode(values), type)
@@ -55,7 +63,8 @@ def decoder(column: str, type: pa.DataType) -> Decode:
         load = partial(json.loads, object_pairs_hook=_single_keys) if _has_map(type) else json.loads
         return lambda values: _json(values, type, load)
     raise WrongType(
-        f"the type of column {column} is {type}, which no bytes are read as; read it as pyarrow.binary() and convert it"
+        f"the type of column {_name(column)} is {type}, which no bytes are read as; read it as pyarrow.binary() and "
+        "convert it"
     )
 
 

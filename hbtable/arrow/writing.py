@@ -101,7 +101,7 @@ def _wanted(types: Types) -> dict[tuple[bytes, bytes], pa.DataType | None]:
         raise WrongType(f"'types' {shown(types)} has to be a dict with a type of Arrow for each column")
     for column, type in types.items():
         if type is not None and not isinstance(type, pa.DataType):
-            raise WrongType(f"the type of column {shown(column)} is {type!r}, and has to be one of pyarrow's")
+            raise WrongType(f"the type of column {shown(column)} is {shown(type)}, and has to be one of pyarrow's")
     return {full(column): type for column, type in types.items()}
 
 
@@ -124,7 +124,7 @@ def _place(schema: pa.Schema, name: object) -> int:
     places = [place for place, one in enumerate(schema.names) if one == name]
     if len(places) != 1:
         found = "two fields" if places else "no field"
-        raise WrongValue(f"the batches have {found} {name!r}; they have {', '.join(map(repr, schema.names))}")
+        raise WrongValue(f"the batches have {found} {shown(name)}; they have {', '.join(map(repr, schema.names))}")
     return places[0]
 
 

@@ -28,7 +28,7 @@ def put(column: Key, value: Key, timestamp: int) -> Operation:
         column = bytes_of("the column", column)
     family, colon, qualifier = column.partition(b":")
     if not colon:
-        raise WrongValue(f"column {column!r} of a put needs a ':' after its family")
+        raise WrongValue(f"column {shown(column)} of a put needs a ':' after its family")
     return (PUT, family, qualifier, timestamp, value)
 
 
@@ -53,7 +53,7 @@ def full(column: Key) -> tuple[bytes, bytes]:
     name = bytes_of("the column", column)
     family, colon, qualifier = name.partition(b":")
     if not colon:
-        raise WrongValue(f"column {name!r} needs a ':' after its family")
+        raise WrongValue(f"column {shown(name)} needs a ':' after its family")
     return family, qualifier
 
 

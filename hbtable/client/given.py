@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from hbtable.errors import InvalidRequest, WrongType, WrongValue
 from hbtable.model import values
-from hbtable.model.values import LARGEST_I64, SMALLEST_I64, shown
+from hbtable.model.values import LARGEST_I64, shown
 
 _LONGEST_SECONDS: Final = 10**9
 """Thirty years: nobody means more, and the system's clocks can add it."""
@@ -38,10 +38,9 @@ def whole_number(what: str, given: object, least: int, most: int) -> int:
 
 
 def at_least_one(what: str, given: object) -> int:
-    number = whole_number(what, given, SMALLEST_I64, LARGEST_I64)
-    if number < 1:
-        raise WrongValue(f"{what} must be >= 1, not {number}")
-    return number
+    if type(given) is int and given < 1:
+        raise WrongValue(f"{what} must be >= 1, not {shown(given)}")
+    return whole_number(what, given, 1, LARGEST_I64)
 
 
 def flag(what: str, given: object) -> bool:

@@ -13,6 +13,7 @@ from hbtable.filters.cel.language import Variable, source_of, variables_of
 from hbtable.filters.comparators import KINDS, OPERATORS, check
 from hbtable.model.values import shown
 
+_SHOWN_BYTES: Final = 200
 _MAX_INT: Final = 2**31 - 1
 _MAX_LONG: Final = 2**63 - 1
 
@@ -25,13 +26,19 @@ class Argument(NamedTuple):
     position: int
 
 
+def as_text(part: bytes) -> str:
+    """A part of a filter for a message: cut where it is very long."""
+    text = part[:_SHOWN_BYTES].decode("latin-1")
+    return text if len(part) <= _SHOWN_BYTES else f"{text}..."
+
+
 def leaf_of(name: bytes, arguments: list[Argument], simple: bytes, position: int) -> ex.Leaf:
     """The filter called `name`; `simple` is its text from name to ')', for the message. BadFilter."""
     make = _FILTERS.get(name)
     if make is None:
         known = ", ".join(sorted(known.decode() for known in _FILTERS))
         raise BadFilter(
-            f"Filter Name {name.decode('latin-1')} not supported (at byte {position}); the filters are {known}",
+            f"Filter Name {as_text(name)} not supported (at byte {position}); the filters are {known}",
             position,
         )
     return make(_Arguments(arguments, simple, position))
@@ -60,7 +67,7 @@ class _Arguments:
         return self._error("Incorrect filter string", reason, at)
 
     def _error(self, kind: str, reason: str, at: int) -> BadFilter:
-        simple = self._simple.decode("latin-1")
+        simple = as_text(self._simple)
         if kind == "Incorrect filter string":
             return BadFilter(f"{kind} {simple}: {reason} (at byte {at})", at)
         return BadFilter(f"{kind}: {reason} in {simple} (at byte {at})", at)
@@ -68,7 +75,7 @@ class _Arguments:
     def string(self, place: int) -> bytes:
         argument = self._arguments[place]
         if not argument.quoted:
-            raise self.error(f"{argument.text.decode('latin-1')!r} must be in single quotes", place)
+            raise self.error(f"{as_text(argument.text)!r} must be in single quotes", place)
         return argument.text
 
     def strings(self) -> list[bytes]:
@@ -77,7 +84,7 @@ class _Arguments:
     def integer(self, place: int, limit: int = _MAX_INT) -> int:
         """0 <= it <= limit."""
         argument = self._arguments[place]
-        shown = argument.text.decode("latin-1")
+        shown = as_text(argument.text)
         digits = argument.text.removeprefix(b"-")
         if argument.quoted or not digits.isdigit():
             hint = " (numbers are written without quotes)" if argument.quoted else ""
@@ -102,7 +109,7 @@ class _Arguments:
         if argument.quoted or word not in (b"true", b"false"):
             raise self._error(
                 "Incorrect Boolean Expression",
-                f"{argument.text.decode('latin-1')!r} is neither true nor false (without quotes)",
+                f"{as_text(argument.text)!r} is neither true nor false (without quotes)",
                 argument.position,
             )
         return word == b"true"
@@ -110,7 +117,7 @@ class _Arguments:
     def comparison(self, place: int, ordering_of_patterns: bool = False) -> ex.Comparison:
         """An operator at `place` and a comparator after it."""
         argument = self._arguments[place]
-        operator = argument.text.decode("latin-1")
+        operator = as_text(argument.text)
         if argument.quoted or operator not in OPERATORS:
             raise self._error(
                 "Invalid compare operator",
@@ -120,8 +127,8 @@ class _Arguments:
         at = self._arguments[place + 1].position
         kind, colon, value = self.string(place + 1).partition(b":")
         if not colon:
-            raise self._error("Incorrect comparator", f"{kind.decode('latin-1')!r} is not of the form 'type:value'", at)
-        shown = kind.decode("latin-1")
+            raise self._error("Incorrect comparator", f"{as_text(kind)!r} is not of the form 'type:value'", at)
+        shown = as_text(kind)
         if shown not in KINDS:
             raise self._error("Incorrect comparatorType", f"{shown!r} is none of {', '.join(KINDS)}", at)
         if shown in ("regexstring", "substring") and operator not in ("=", "!=") and not ordering_of_patterns:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import BadFilter
-from hbtable.filters.arguments import OWN_FILTER_NAMES, Argument, leaf_of
+from hbtable.filters.arguments import OWN_FILTER_NAMES, Argument, as_text, leaf_of
 from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
 from hbtable.switches import switches_if_given
 
@@ -146,7 +146,7 @@ class _Reader:
             raise self._missing(after, name, start)
         self._skip_blanks()
         if self.text[self.position : self.position + 1] != b"(":
-            raise self.error(f"Incorrect Filter Name: no '(' follows {name.decode('latin-1')!r}", start)
+            raise self.error(f"Incorrect Filter Name: no '(' follows {as_text(name)!r}", start)
         self.position += 1
         arguments = self._read_arguments(name)
         self._count_filter(start)
@@ -217,7 +217,7 @@ class _Reader:
             self._arguments += 1
             if self._arguments > MAX_ARGUMENTS:
                 raise self.error(
-                    f"Incorrect argument list: the filters up to {name.decode('latin-1')} have more than "
+                    f"Incorrect argument list: the filters up to {as_text(name)} have more than "
                     f"{MAX_ARGUMENTS} arguments together, which is the limit: send several requests with fewer each"
                 )
             found.append(self._read_quoted() if byte == b"'" else self._read_bare())

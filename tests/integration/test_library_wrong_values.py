@@ -30,6 +30,8 @@ pytestmark = pytest.mark.integration
 NEIGHBOURS = {b"a%03d" % number: {b"f:m": b"%d" % number, b"f:n": b"n"} for number in range(40)}
 ROW = b"m"
 """The row that the calls change: for each call another one."""
+LONGEST_MESSAGE = 1000
+"""Characters: whoever reads it sees what is wrong, and not ten million characters of it."""
 _numbers = itertools.count()
 
 
@@ -268,6 +270,7 @@ def attempt(call: Callable[[], Any], named: str) -> tuple[bool, Any]:
     else:
         return True, answer
     assert message, f"no message, or one without {named!r}"
+    assert len(message) <= LONGEST_MESSAGE, f"a message of {len(message):,} characters: {message[:200]}..."
     return False, None
 
 

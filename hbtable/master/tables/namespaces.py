@@ -64,11 +64,11 @@ class Namespaces:
         with self._locks.hold(name):
             self._check_master()
             if not self._catalog.has_namespace(name):
-                raise NamespaceNotFound(f"namespace {_shown(name)} does not exist")
+                raise NamespaceNotFound(f"namespace {names.shown(name)} does not exist")
             held = sum(names.split(record.schema.name)[0] == name for record in self._catalog.tables())
             if held:
                 raise InvalidRequest(
-                    f"Only empty namespaces can be removed. Namespace {_shown(name)} has {held} tables"
+                    f"Only empty namespaces can be removed. Namespace {names.shown(name)} has {held} tables"
                 )
             forget(self._session, Scope(name))  # first: should this end here, nobody has a right too many
             forget_quotas(self._session, namespace=name)
@@ -86,14 +86,10 @@ class Namespaces:
         with self._locks.hold(name):
             self._check_master()
             if not self._catalog.has_namespace(name):
-                raise NamespaceNotFound(f"namespace {_shown(name)} of table {names.shown(table)} does not exist")
+                raise NamespaceNotFound(f"namespace {names.shown(name)} of table {names.shown(table)} does not exist")
             yield
 
 
 def _refuse_builtin(name: bytes, what: str) -> None:
     if name in _BUILT_IN:
-        raise InvalidRequest(f"namespace {_shown(name)} always exists and cannot be {what}")
-
-
-def _shown(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")
+        raise InvalidRequest(f"namespace {names.shown(name)} always exists and cannot be {what}")

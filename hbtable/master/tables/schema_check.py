@@ -34,6 +34,8 @@ from hbtable.model.values import (
 )
 from hbtable.model.values import shown as as_given
 
+_SHOWN_CHOICE: Final = 100
+"""Longer texts are cut in messages."""
 MIN_BLOCK_BYTES: Final = 1024
 MAX_BLOCK_BYTES: Final = 16 << 20
 """HBase's bounds."""
@@ -102,7 +104,7 @@ def _check_family(where: str, family: FamilySchema) -> None:
 def _check_choice(what: str, given: object, choices: Sequence[str], offered: Sequence[str] = ()) -> None:
     """`offered`: those of the choices that the error names, if not all."""
     if type(given) is not str or given not in choices:
-        text = given if type(given) is str else as_given(given)
+        text = given if type(given) is str and len(given) <= _SHOWN_CHOICE else as_given(given)
         raise InvalidRequest(f"{what} {text} is none of {', '.join(offered or choices)}")
 
 

@@ -19,6 +19,7 @@ from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair
 from hbtable.encoding.pairs_checksum import checksum_in_parts
 from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
 from hbtable.merge.tally import UNREAD, Tally
+from hbtable.model import names
 from hbtable.model.additions import ADDITIONS
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
@@ -388,5 +389,4 @@ def bad_timestamp(timestamp: object) -> InvalidRequest:
 def no_such_family(layout: LocalityGroupLayout, family: bytes) -> NoSuchFamily:
     check_bytes("the column family", family)
     there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.stored))
-    missing = family.decode("utf-8", "backslashreplace")
-    return NoSuchFamily(f"Column family {missing} does not exist in table {layout.table}; it has {there}")
+    return NoSuchFamily(f"Column family {names.shown(family)} does not exist in table {layout.table}; it has {there}")

@@ -81,3 +81,17 @@ def test_legal_families(family):
 def test_illegal_families_are_refused_with_the_reason(family, message):
     with pytest.raises(InvalidRequest, match=message):
         names.check_family(family)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"t", "t"),
+        (b"a\xff", "a\\xff"),
+        (b"f" * 255, "f" * 255),
+        (b"", "''"),
+        (b"f" * 40_000, "f" * 255 + "... (of 40,000 bytes)"),
+    ],
+)
+def test_what_is_no_name_is_shown_all_the_same(name: bytes, shown: str) -> None:
+    assert names.shown(name) == shown
