@@ -266,7 +266,7 @@ difffuzz: $(VENV)/.test
 .PHONY: programs
 programs: export PROGRAMS ?= 10000
 programs: $(VENV)/.test
-	SEED=$(SEED) $(BIN)/pytest -n 0 -m verify $(ARGS) \
+	SEED=$(SEED) $(BIN)/pytest -n 0 -m verify -o timeout=0 -o faulthandler_timeout=0 $(ARGS) \
 	  tests/integration/test_library_programs.py tests/integration/test_open_and_connect_agree.py
 
 .PHONY: fuzz

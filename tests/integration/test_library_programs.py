@@ -31,7 +31,9 @@ Program = list[Call | tuple[str, dict[str, Any], list[Call]]]
 ROWS = st.sampled_from([b"a", b"b", b"b\x00", b"c", b"\xff", "a", "ü"])
 # In one batch happybase takes text and bytes of a row for two rows, and sends what came first for each.
 IN_BATCHES = ROWS.map(lambda row: row.encode() if isinstance(row, str) else row)
-NO_ROW = st.sampled_from([b"", b"x" * 40_000])
+LONG = "<long>"
+"""Stands for a row that is too long: hypothesis shows programs, and warns of long ones in the place of what differs."""
+NO_ROW = st.sampled_from([b"", LONG])
 OF_ONE_VERSION = st.sampled_from([b"g:a", b"g:\xff", "g:ö"])
 COLUMNS = st.sampled_from([b"f:a", b"f:", b"f:b:c", "f:a"]) | OF_ONE_VERSION
 SELECTED = st.sampled_from([b"f", b"f:", b"g:a", b"f:b:c", "g", b"f:none"])
@@ -129,6 +131,8 @@ def within(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     """The same of the program's own rows."""
 
     def own(row: Any) -> Any:
+        if row == LONG:
+            return b"x" * 40_000
         if not isinstance(row, (bytes, str)) or len(row) > 1000 or row == b"":
             return row
         return prefix.decode() + row if isinstance(row, str) else prefix + row
