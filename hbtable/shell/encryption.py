@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+from traceback import walk_tb
 
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.errors import CannotConnect
@@ -13,10 +14,20 @@ def encrypted(made: socket.socket, address: ServerAddress) -> ssl.SSLSocket:
         return _context(address).wrap_socket(made, server_hostname=address.host)
     except (OSError, ValueError) as error:
         made.close()
+        _close_taken_over(error)
         raise CannotConnect(f"no TLS with {address.host}:{address.port}: {_said(error)}") from None
     except CannotConnect:
         made.close()
         raise
+
+
+def _close_taken_over(error: Exception) -> None:
+    """wrap_socket() takes the socket over before it looks whether its server is still there. Where that has broken the
+    connection, it raises and leaves its own socket open (so CPython 3.11), which only its frames have."""
+    for frame, _ in walk_tb(error.__traceback__):
+        taken_over = frame.f_locals.get("self")
+        if isinstance(taken_over, ssl.SSLSocket):
+            taken_over.close()
 
 
 def _context(address: ServerAddress) -> ssl.SSLContext:
