@@ -41,6 +41,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network.sockets import serve
 from hbtable.testing.memory_lockservice import MemoryLockService
+from tests.harness.waiting import SOON_SECONDS
 from tests.unit.hbase.conftest import FakeStream
 
 LONG = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60)
@@ -104,7 +105,10 @@ class Gateways:
 
     def asked(self, gateway: ThriftGateway, data: bytes) -> bytes:
         stream = FakeStream([data])
-        GatewayConnection(stream, "client:1", gateway._context).serve()
+        # In a task of its own: it takes part in turns for as long as it lives, and the test's own task lives on.
+        task = self.runtime.spawn(GatewayConnection(stream, "client:1", gateway._context).serve, name="client")
+        assert task.join(SOON_SECONDS)
+        assert task.error is None
         return stream.sent
 
     def close(self) -> None:
