@@ -114,8 +114,6 @@ def _check_qualifier(qualifier: bytes, full_name: bytes) -> None:
 
 def shown(name: bytes) -> str:
     """The name for a message: as text, with bytes that are no UTF-8 escaped. What is too long for a name is cut."""
-    if not name:
-        return "''"
     text = name[:MAX_NAME_BYTES].decode("utf-8", "backslashreplace")
     return text if len(name) <= MAX_NAME_BYTES else f"{text}... (of {len(name):,} bytes)"
 
