@@ -5,6 +5,7 @@ from typing import Final
 
 from hbtable.hbase.codec.large_answers import LargeAnswer, parts_of
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.runtime.slices import SLICE_SECONDS
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
@@ -18,7 +19,8 @@ def send_large(answer: bytes | LargeAnswer, framed: bool, stream: Stream, contex
     budget, clock, until = context.budget, context.clock, 0.0
     reservation = budget.begin(stream.close)
     try:
-        budget.send(reservation, len(answer))
+        if len(answer) > SMALL_BYTES:  # what a large request is answered with would cut off others for its request
+            budget.send(reservation, len(answer))
         if framed:
             stream.sendall(_U32(len(answer)))
         for piece in parts_of(answer):

@@ -103,7 +103,8 @@ class Served:
     def _send_large(self, data: bytes) -> None:
         answer = self._budget.begin(self.cut)
         try:
-            self._budget.send(answer, len(data))
+            if len(data) > SMALL_BYTES:  # else others would be cut off for the request that it answers
+                self._budget.send(answer, len(data))
             with memoryview(data) as whole:
                 for first in range(0, len(data), SENT_AT_ONCE):
                     self._socket.sendall(whole[first : first + SENT_AT_ONCE])

@@ -56,7 +56,10 @@ def outcomes(server: WarmServer, work: Callable[[happybase.Table], None]) -> Cou
                 work(table)
                 found["done"] += 1
             except ThriftIOError as error:
-                found[f"{bytes(error.message).partition(b':')[0].decode()}, canRetry {error.canRetry}"] += 1
+                found[bytes(error.message).partition(b":")[0].decode()] += 1
+                connection.close()  # which is over where a put was refused: nobody knows where it would end
+                connection = server.connect()
+                table = connection.table("t")
         connection.close()
         return found
 
@@ -73,7 +76,7 @@ def test_steady_clients_with_large_rows_wait_or_are_told_and_are_not_cut_off(tmp
         for work in (scan_it, get_it, put_it):
             found = outcomes(server, work)
             print(work.__name__, dict(found))
-            assert set(found) <= {"done", "org.apache.hadoop.hbase.CallQueueTooBigException, canRetry True"}
+            assert set(found) <= {"done", "org.apache.hadoop.hbase.CallQueueTooBigException"}
             assert found["done"] == CLIENTS * TIMES
         assert server.stop() == 0
         assert "cut off" not in server.errors.read_text()

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hbtable.errors import Overloaded
+from hbtable.hbase.sending import send_large
 from hbtable.runtime.memory_budget import SLOWEST_BYTES, SMALL_BYTES, MemoryBudget
 from hbtable.runtime.request_budget import RequestBudget, RequestCost
 from hbtable.thrift.message_input import MessageInput
@@ -482,3 +484,28 @@ def test_a_refused_message_holds_nothing_while_its_rest_is_thrown_away() -> None
 @pytest.mark.parametrize("framed", [False, True])
 def test_the_planted_bug_is_found(framed: bool) -> None:
     is_found("patient", lambda: test_a_message_that_drips_has_a_deadline_and_a_slow_one_has_not(framed))
+
+
+class Taker:
+    """A client's stream that takes everything at once."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def sendall(self, data: bytes) -> None:
+        self.taken += len(data)
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("size", "cut"), [(30, []), (60 << 10, ["steady"])])
+def test_nobody_is_cut_off_for_the_few_bytes_that_a_large_request_is_answered_with(size: int, cut: list[str]) -> None:
+    trace, taker = Trace(100 << 10), Taker()
+    steady = trace.begin("steady")
+    trace.budget.arrive(steady, 60 << 10)
+    request = trace.budget.begin(None)
+    trace.budget.collect(request, 100 << 10)  # once it is decoded
+    context: Any = SimpleNamespace(budget=trace.budget, clock=lambda: trace.now, pause=lambda: None)
+    stream: Any = taker
+    send_large(b"x" * size, True, stream, context)
+    assert (trace.cut, taker.taken) == (cut, 4 + size)
