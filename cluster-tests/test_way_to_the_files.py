@@ -17,7 +17,7 @@ from tests.harness.waiting import SOON_SECONDS, eventually
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 HOST = "127.0.0.1"
-SETTINGS = "[rpc]\nload_seconds = 2.0\norder_seconds = 4.0\n[log]\ngive_up_seconds = 300.0\n"
+SETTINGS = "[rpc]\nload_seconds = 2.0\norder_seconds = 20.0\n[log]\ngive_up_seconds = 300.0\n"
 ROWS = {b"%c%d" % (letter, number): {b"f:n": b"%d" % number} for letter in b"abcd" for number in range(5)}
 
 
