@@ -151,12 +151,15 @@ class HdfsServers:
         self.kill_namenode()
 
     def restart_all(self) -> None:
-        """After kill_all, with their data; files can be written on return."""
+        """After kill_all, with their data; files can be written on return, over both protocols. WebHDFS loads its
+        classes at the first question, and on a busy machine takes more than the ten seconds that the start of a role
+        allows."""
         self.restart_namenode()
         for number in range(1, self.datanodes + 1):
             self._start_datanode(number)
         self.wait_until_all_answer()
         self.wait_until_writable()
+        eventually(self._answers_webhdfs, 2 * SOON_SECONDS, "WebHDFS's first answer")
 
     def put_right(self) -> None:
         """What a test that failed left frozen, killed or in safe mode; and what one that succeeded has just put right
@@ -184,6 +187,14 @@ class HdfsServers:
     def wait_until_writable(self) -> None:
         """The NameNode is out of safe mode on return."""
         eventually(self._health.is_writable, 2 * SOON_SECONDS, "the end of safe mode")
+
+    def _answers_webhdfs(self) -> bool:
+        url = f"http://{self.host}:{self.http_port}/webhdfs/v1/?op=GETHOMEDIRECTORY"
+        try:
+            with urllib.request.urlopen(url, timeout=SOON_SECONDS) as answer:
+                return bool(answer.read())
+        except OSError:
+            return False
 
     def copies(self, path: str) -> int:
         """How many DataNodes the NameNode knows to have the file with this absolute path. A file is complete as soon as
