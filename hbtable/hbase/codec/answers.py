@@ -18,7 +18,7 @@ from thriftpy2.transport.memory import TCyMemoryBuffer
 from hbtable.hbase.codec import binary_answers
 from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
-from hbtable.hbase.codec.large_answers import LargeAnswer
+from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, LargeAnswer
 from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.hbase.errors import Declared
 from hbtable.hbase.regions import Region
@@ -38,8 +38,6 @@ _LIST_ELEMENTS: Final = 8
 _MANY_CELLS: Final = 512
 """More of them are made into objects, and these into bytes, some at a time."""
 _AT_ONCE: Final = 128
-_LARGE_BYTES: Final = 8 << 10
-"""A longer value counts as one cell for each so many of its bytes."""
 _KEPT_ERRORS: Final = 64
 Offload = Callable[[Callable[[], bytes]], bytes]
 Collect = Callable[[Iterable[bytes]], bytes | LargeAnswer]
@@ -332,8 +330,8 @@ def _left(value: object, most: int) -> int:
             return most
         if isinstance(one, list | tuple | dict):
             most = _left(one, most)
-        elif isinstance(one, bytes) and len(one) > _LARGE_BYTES:
-            most -= len(one) // _LARGE_BYTES
+        elif isinstance(one, bytes) and len(one) > LARGE_VALUE_BYTES:
+            most -= len(one) // LARGE_VALUE_BYTES
     return most
 
 

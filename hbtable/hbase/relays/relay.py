@@ -16,10 +16,10 @@ may have been carried out, which its client is told, as of any server that dies.
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Protocol, final
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, final
 
 from hbtable.errors import HbtableError, OutcomeUnknown
-from hbtable.hbase.cell_methods import BATCHES, READS_OF_A_ROW, WRITES_OF_A_ROW
+from hbtable.hbase.cell_methods import BATCHES, PASSED_ON_WRITES, READS_OF_A_ROW, WRITES_OF_A_ROW
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.thrift_structs import Mutation
 from hbtable.hbase.relays.links import EXCHANGE, Greeting
@@ -37,7 +37,6 @@ RELAYED: Final = "relayed"
 NOT_MINE: Final = b"not mine"
 
 U32: Final = struct.Struct(">I")
-_MUTATIONS: Final = frozenset(("mutateRow", "mutateRowTs"))
 _PIECES_AT_ONCE: Final = 8
 _KEPT: Final = 64
 """Connections to each gateway, between calls."""
@@ -60,6 +59,9 @@ class Located(Protocol):
 
     def cached_tablet(self, row: bytes) -> TabletRecord | None: ...
     def forget_tablet(self, row: bytes) -> None: ...
+
+
+T = TypeVar("T", bound=Located)
 
 
 class Message(Protocol):
@@ -164,16 +166,10 @@ class Relay:
         elif name in BATCHES and isinstance(values[1], list) and 0 < len(values[1]) <= _MOST_ROWS:
             name_of_table, rows = values[:2]
             row = values[1][0][0]
-        if not isinstance(name_of_table, bytes) or not isinstance(row, bytes):
+        found = located(self._table, name_of_table, row)
+        if found is None or (isinstance(rows, list) and not _within(rows, found[2])):
             return None
-        try:
-            table = self._table(name_of_table)
-        except HbtableError:
-            return None  # said where it is done
-        record = table.cached_tablet(row)
-        if record is None or (isinstance(rows, list) and not _within(rows, record)):
-            return None
-        return table, row, record
+        return found
 
     @switches
     def _exchange(self, owner: str, message: bytes) -> bytes | None:
@@ -226,6 +222,18 @@ class Relay:
             idle.pop().close()
 
 
+def located(table_of: Callable[[bytes], T], name: object, row: object) -> tuple[T, bytes, TabletRecord] | None:
+    """Table, row and the row's tablet; None: it is not known, or no table can have the name. Does not switch."""
+    if not isinstance(name, bytes) or not isinstance(row, bytes):
+        return None
+    try:
+        table = table_of(name)
+    except HbtableError:
+        return None  # said where it is done
+    record = table.cached_tablet(row)
+    return None if record is None else (table, row, record)
+
+
 def outcome_unknown(owner: str, method: ThriftMethod, values: Sequence[Any], why: str) -> OutcomeUnknown:
     """The error of a write that went to a tablet server and was not answered. PutsUnknown for puts alone."""
     error = OutcomeUnknown(f"tablet server {owner} gave no answer to {method.name}, which may have been done: {why}")
@@ -236,7 +244,7 @@ def _has_only_puts(name: str, values: Sequence[Any]) -> bool:
     if name in BATCHES:
         # A batch of three is a row's put, made quickly (codec.fast_puts).
         return all(len(batch) != 2 or are_puts(batch[1]) for batch in values[1])
-    return name in _MUTATIONS and are_puts(values[2])
+    return name in PASSED_ON_WRITES and are_puts(values[2])
 
 
 def are_puts(mutations: Sequence[Mutation] | None) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, final
 from hbtable.errors import HbtableError, OutcomeUnknown, StaleLocation, Unavailable, UnsupportedFormat
 from hbtable.hbase.cell_methods import PASSED_ON_READS, PASSED_ON_WRITES
 from hbtable.hbase.codec.interface import ThriftMethod
-from hbtable.hbase.relays.relay import Located, Message, are_puts
+from hbtable.hbase.relays.relay import Located, Message, are_puts, located
 from hbtable.hbase.unknown_puts import of_puts
 from hbtable.metrics.registry import Registry
 from hbtable.model.tablet import TabletRecord
@@ -60,15 +60,11 @@ class RoleRelay:
         write = method.name in PASSED_ON_WRITES
         if not write and method.name not in PASSED_ON_READS:
             return None
-        row, name = values[1], values[0]
-        if not isinstance(row, bytes) or not isinstance(name, bytes):
+        found = located(self._table, *values[:2])
+        if found is None:
             return None
-        try:
-            table = self._table(name)
-        except HbtableError:
-            return None  # said where it is done
-        record = table.cached_tablet(row)
-        if record is None or record.owner == self._mine or not record.owner or record.owner in self._older:
+        table, row, record = found
+        if record.owner == self._mine or not record.owner or record.owner in self._older:
             return None
         message = source.whole()
         if message is None:
