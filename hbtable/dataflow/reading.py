@@ -10,6 +10,7 @@ from hbtable.dataflow.places import RETRY_SECONDS, table_at
 from hbtable.dataflow.splits import Split
 from hbtable.errors import TableNotFound, WrongType
 from hbtable.library.table import Table
+from hbtable.model import names
 from hbtable.model.values import shown
 from hbtable.switches import switches
 
@@ -109,7 +110,7 @@ def _table_of(split: Split, retry_seconds: float) -> Iterator[Table]:
 @switches
 def _check_number(split: Split, table: Table) -> None:
     if split.table_id and table.table.record().table_id != split.table_id:
-        raise TableNotFound(f"table {split.table.decode(errors='backslashreplace')} was dropped or truncated")
+        raise TableNotFound(f"table {names.shown(split.table)} was dropped or truncated")
 
 
 def _is_empty(split: Split) -> bool:

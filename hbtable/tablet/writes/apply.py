@@ -388,5 +388,5 @@ def bad_timestamp(timestamp: object) -> InvalidRequest:
 
 def no_such_family(layout: LocalityGroupLayout, family: bytes) -> NoSuchFamily:
     check_bytes("the column family", family)
-    there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.stored))
+    there = ", ".join(map(names.shown, sorted(layout.stored)))
     return NoSuchFamily(f"Column family {names.shown(family)} does not exist in table {layout.table}; it has {there}")
