@@ -125,8 +125,12 @@ class MemoryBudget:
             reservation.looks = 0
 
     @switches
-    def pause(self, reservation: MemoryReservation, pause: Callable[[], None]) -> None:
-        """*Switches*, by calling `pause`. The client waits for the server meanwhile, which does not make it slow."""
+    def pause(self, reservation: MemoryReservation | None, pause: Callable[[], None]) -> None:
+        """*Switches*, by calling `pause`. The client waits for the server meanwhile, which does not make it slow. None:
+        it has sent so little that it is not counted."""
+        if reservation is None:
+            pause()
+            return
         before, slow_from, reservation.slow_from = self._clock(), reservation.slow_from, inf
         try:
             pause()

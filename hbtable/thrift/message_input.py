@@ -373,13 +373,6 @@ class MessageInput:
         self._received_cost += _PIECE_COST + count
         if self._received_cost > CHUNK_BYTES:
             self._received_cost = 0
-            self._pause_in_message()
-
-    @switches
-    def _pause_in_message(self) -> None:
-        if self.reservation is None:
-            self._pause()
-        else:
             self._budget.pause(self.reservation, self._pause)
 
 

@@ -205,7 +205,7 @@ class _Arrival:
         self._since_pause += count
         if self._since_pause > CHUNK_BYTES:
             self._since_pause = 0
-            self._limits.pause()
+            budget.pause(self._reservation, self._limits.pause)
 
     @switches
     def make_room(self) -> None:

@@ -383,6 +383,20 @@ def test_others_run_while_a_frame_arrives_in_pieces() -> None:
     assert gateway.pauses >= 1_000_000 // (2 * 65536)
 
 
+def test_a_client_whose_frame_waits_for_a_turn_is_not_slow() -> None:
+    gateway, slow = Gateway(), list[bool]()
+
+    def wait_for_a_turn() -> None:
+        gateway.now += 10
+        slow.append(any(one.slow_from <= gateway.now for one in gateway.budget._open))
+
+    gateway.pause = wait_for_a_turn  # type: ignore[method-assign]
+    _, protected = stream(cut(frame(b"e" + b"x" * 1_000_000), 50_000), gateway=gateway)
+    protected.recv(9)
+    assert slow
+    assert not any(slow)
+
+
 @pytest.mark.parametrize("size", [10_000, 60_000])
 def test_who_waits_for_a_refusal_in_the_middle_of_a_frame_is_told_of_it(size: int) -> None:
     """It sends nothing more: that is no reason to say that it fell silent. And its first piece may be too much."""
