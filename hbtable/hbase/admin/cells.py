@@ -29,7 +29,7 @@ from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import LIVES, Columns, ReadSpec, ScanPosition, ScanRequest
-from hbtable.runtime.slices import with_pauses
+from hbtable.runtime.slices import OwnList, let_go, with_pauses
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -80,8 +80,9 @@ class AdminCellCalls:
         rows = with_pauses(page.rows, self._pause, _ROWS_BETWEEN_PAUSES)
         read = scan.read or AdminRead()
         make = _living if read.lifetimes else _stored if read.raw else AdminCell
-        shown = [_row(found, make, self._pause) for found in rows]
+        shown = OwnList(_row(found, make, self._pause) for found in rows)
         behind = self._positions.after(table, scan, page)
+        let_go(page.rows, self._pause)
         return AdminPage(shown, behind, page.rows_scanned, page.tablets, read.lifetimes)
 
     @switches
@@ -240,7 +241,7 @@ def _columns(asked: Sequence[AdminColumn], pause: Pause) -> Columns:
 @switches
 def _row(found: Row, make: Callable[[bytes, int, bytes], AdminCell], pause: Pause) -> AdminRow:
     row, cells = found
-    return AdminRow(row, [make(*cell) for cell in with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)])
+    return AdminRow(row, OwnList(make(*cell) for cell in with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)))
 
 
 def _stored(column: bytes, timestamp: int, value: bytes) -> AdminCell:

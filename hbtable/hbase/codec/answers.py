@@ -24,6 +24,7 @@ from hbtable.hbase.errors import Declared
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
+from hbtable.runtime.slices import OwnList
 from hbtable.switches import switches
 from hbtable.thrift.failures import encode_failure
 from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT, STRUCT
@@ -275,7 +276,7 @@ def _objects(value: Any, module: Any) -> Any:
 
 def _field_pieces(owner: Any, number: int, value: Any, make: Callable[[Any], Any], module: Any) -> Iterator[bytes]:
     """One field of a struct that has no other. A list's elements are those bytes of lists of some of them: thriftpy2
-    writes them in C, and lets nobody run before all are written."""
+    writes them in C, and lets nobody run before all are written. What is written of an OwnList is freed."""
     name = owner.thrift_spec[number][1]
     if not isinstance(value, list | tuple) or _left(value, _AT_ONCE) >= 0:
         setattr(owner, name, make(value))
@@ -296,7 +297,10 @@ def _field_pieces(owner: Any, number: int, value: Any, make: Callable[[Any], Any
             else:
                 setattr(owner, name, make(value[first : max(stop, first + 1)]))
                 yield _binary(owner)[_LIST_ELEMENTS : -len(_STOP)]
-            first = max(stop, first + 1)
+            stop = max(stop, first + 1)
+            if isinstance(value, OwnList):
+                value[first:stop] = [None] * (stop - first)
+            first = stop
 
 
 def _struct_pieces(value: Any, module: Any) -> Iterator[bytes]:

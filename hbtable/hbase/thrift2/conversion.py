@@ -31,7 +31,7 @@ from hbtable.model.mutation import (
     RowMutation,
 )
 from hbtable.model.read import Columns, FamilyTimes, ReadSpec, check_family_times
-from hbtable.runtime.slices import with_pauses
+from hbtable.runtime.slices import OwnList, with_pauses
 from hbtable.switches import switches
 
 Pause = Callable[[], object]
@@ -136,7 +136,7 @@ def result(row: bytes | None, cells: Sequence[Cell], pause: Pause, partial: bool
     """`pause` is called between many."""
     if len(cells) <= _CELLS_BETWEEN_PAUSES:
         return TResult(row, [_value(cell) for cell in cells], False, partial)
-    values: list[TColumnValue] = []
+    values: OwnList[TColumnValue] = OwnList()
     for first in range(0, len(cells), _CELLS_BETWEEN_PAUSES):
         values += [_value(cell) for cell in cells[first : first + _CELLS_BETWEEN_PAUSES]]
         pause()

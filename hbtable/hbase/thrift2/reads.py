@@ -14,7 +14,7 @@ from hbtable.hbase.thrift2.conversion import NOTHING, read_spec, result
 from hbtable.model.cell import Cell
 from hbtable.model.read import bytes_of
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
-from hbtable.runtime.slices import let_go, with_pauses
+from hbtable.runtime.slices import OwnList, let_go, with_pauses
 from hbtable.switches import switches
 
 _GETS_BETWEEN_PAUSES: Final = 64
@@ -53,7 +53,7 @@ class Thrift2ReadCalls:
     @switches
     def getMultiple(self, table: bytes, gets: Sequence[TGet]) -> list[TResult]:
         """All together count no more than one answer may."""
-        found = []
+        found: OwnList[TResult] = OwnList()
         left_bytes, small_bytes = self._answer_bytes, 0
         for number, get in enumerate(gets, 1):
             cells = self._cells(table, get, max(left_bytes, 0))

@@ -12,7 +12,7 @@ from hbtable.hbase.codec.thrift2_structs import Thrift2Scan, TResult
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.thrift2.conversion import family_times, result, scan_spec
 from hbtable.model.read import ScanPosition, ScanRequest
-from hbtable.runtime.slices import let_go
+from hbtable.runtime.slices import OwnList, let_go
 from hbtable.switches import switches
 
 _ROWS_BETWEEN_PAUSES: Final = 1024
@@ -63,7 +63,7 @@ class Thrift2ScannerCalls:
     def _fetch(self, scanner: Scanner, wanted: int) -> list[TResult]:
         before = scanner.position
         rows = self._calls.fetch(scanner, wanted).rows(self._pause)
-        pieces = []
+        pieces: OwnList[TResult] = OwnList()
         for place, (row, cells) in enumerate(rows):
             following = rows[place + 1][0] if place + 1 < len(rows) else None
             pieces.append(result(row, cells, self._pause, _goes_on(scanner, row, following)))
@@ -92,7 +92,8 @@ def _limited(scanner: Scanner, pieces: list[TResult], before: ScanPosition | Non
             continue
         if not scanner.rows_left:
             scanner.ended = True
-            return pieces[:place]
+            del pieces[place:]
+            return pieces
         scanner.rows_left -= 1
         last = piece.row
     if not scanner.rows_left and not (pieces and pieces[-1].partial):

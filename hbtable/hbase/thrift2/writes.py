@@ -31,7 +31,7 @@ from hbtable.model.cell import Cell
 from hbtable.model.condition import ANY_CELL
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
-from hbtable.runtime.slices import let_go, sorted_with_pauses, with_pauses
+from hbtable.runtime.slices import OwnList, let_go, sorted_with_pauses, with_pauses
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -310,7 +310,7 @@ class Thrift2WriteCalls:
             values.append(TColumnValue(*name, value, time, None, PUT_TYPE))
         if increment.return_results is False:
             return NOTHING
-        return TResult(row, sorted_with_pauses(values, _column, pause), False, False)
+        return TResult(row, OwnList(sorted_with_pauses(values, _column, pause)), False, False)
 
     @switches
     def _add(

@@ -1,7 +1,7 @@
 """Large answers are the same bytes as others, made in pieces between which others run."""
 
 from copy import deepcopy
-from itertools import count, takewhile
+from itertools import count, pairwise, takewhile
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from hbtable.hbase.codec.binary_answers import SortedRows
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, LargeAnswer, paced
 from hbtable.model.cell import Cell, Row
-from hbtable.runtime.slices import FREED_AT_ONCE
+from hbtable.runtime.slices import FREED_AT_ONCE, OwnList
 from tests.harness.tiers import generated
 
 HUGE = 80_000
@@ -93,14 +93,17 @@ def test_others_run_while_a_large_answer_is_made(interface: ThriftInterface, nam
 
 COLUMN = thrift2_structs.TColumnValue
 OBJECTS: list[tuple[str, Any]] = [
-    ("get", thrift2_structs.TResult(b"r", [COLUMN(b"f", b"%d" % n, b"v", n) for n in range(5000)], partial=True)),
-    ("getScannerRows", [thrift2_structs.TResult(b"%d" % n, [COLUMN(b"f", b"q", b"v", 1)]) for n in range(5000)]),
+    (
+        "get",
+        thrift2_structs.TResult(b"r", OwnList(COLUMN(b"f", b"%d" % n, b"v", n) for n in range(5000)), partial=True),
+    ),
+    ("getScannerRows", OwnList(thrift2_structs.TResult(b"%d" % n, [COLUMN(b"f", b"q", b"v", 1)]) for n in range(5000))),
     (
         "getMultiple",
-        [
+        OwnList(
             thrift2_structs.TResult(b"%d" % n, [COLUMN(b"f", b"q%d" % one, b"v", 1) for one in range(n % 7 * 100)])
             for n in range(50)
-        ],
+        ),
     ),
     ("getScannerRows", [thrift2_structs.TResult(b"%d" % n, [COLUMN(b"f", b"q", bytes(9 << 20), 1)]) for n in range(3)]),
 ]
@@ -111,10 +114,13 @@ def test_others_run_while_a_large_answer_of_objects_is_made(
     interface: ThriftInterface, name: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thrift2's, on a clock that goes on by a millisecond with each look at it. thriftpy2 wrote 100,000 rows in one go
-    of 190 ms, and from a thread that kept the hub waiting for the interpreter all the same."""
+    of 190 ms, and from a thread that kept the hub waiting for the interpreter all the same. What the answer alone
+    has is freed as it is written; what somebody else may have is left alone."""
+    value = deepcopy(value)
+    before, rows = deepcopy(value), value[1] if name == "get" else value
     method = interface.thrift2_methods[name.encode()]
     whole = method.strict_head + (7).to_bytes(4, "big") + answers._binary(Objects(interface).result(method, value))
-    clock, pauses, written = count(), list[int](), list[int]()
+    clock, pauses, written, left = count(), list[int](), list[int](), list[int]()
     binary = answers._binary
 
     def counted(value: Any) -> bytes:
@@ -122,15 +128,22 @@ def test_others_run_while_a_large_answer_of_objects_is_made(
         written.append(len(data))
         return data
 
+    def paused() -> None:
+        pauses.append(1)
+        left.append(len(rows) - rows.count(None))
+
     monkeypatch.setattr(answers, "_binary", counted)
-    answer = BinaryDialect(interface, True, paced(lambda: next(clock) / 1000, lambda: pauses.append(1))).reply(
-        method, 7, value
-    )
+    answer = BinaryDialect(interface, True, paced(lambda: next(clock) / 1000, paused)).reply(method, 7, value)
     assert isinstance(answer, LargeAnswer)
     assert max(written) < 10 << 20
     assert sorted(written)[-4] < 10_000
     assert len(pauses) >= 5
     assert b"".join(answer.take()) == whole
+    if type(rows) is OwnList:
+        assert max(first - second for first, second in pairwise([len(rows), *left, 0])) <= 3 * answers._AT_ONCE
+        assert rows == [None] * len(rows)
+    else:
+        assert value == before
 
 
 def test_others_run_while_the_order_of_a_long_row_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
