@@ -54,7 +54,7 @@ SMALL_BYTES: Final = 16 << 10
 class MemoryReservation:
     """One request or answer. `cut` ends its connection; None while the server itself is at work on it."""
 
-    __slots__ = ("cut", "looks", "size_bytes", "slow_from", "waited_seconds")
+    __slots__ = ("cut", "grown_bytes", "looks", "size_bytes", "slow_from", "waited_seconds")
 
     def __init__(self, cut: Callable[[], None] | None, slow_from: float = 0.0) -> None:
         self.cut = cut
@@ -63,6 +63,8 @@ class MemoryReservation:
         self.looks = 0
         """So many found it too slow since its client moved on."""
         self.size_bytes = 0
+        self.grown_bytes = 0
+        """The part of them that grow() added."""
         self.waited_seconds = 0.0
         """For room, all in all."""
 
@@ -147,8 +149,8 @@ class MemoryBudget:
         if self._open.pop(reservation, self) is not self:
             self.used_bytes -= reservation.size_bytes
             self._arriving.pop(reservation, None)
-            if self._growing.pop(reservation, self) is not self:
-                self.growing_bytes -= reservation.size_bytes
+            self._growing.pop(reservation, None)
+            self.growing_bytes -= reservation.grown_bytes
 
     def keep(self, size_bytes: int, drop: Callable[[], None]) -> MemoryReservation | None:
         """Room for something that `drop` throws away as soon as others need the room, or drop_kept() comes. None:
@@ -240,6 +242,7 @@ class MemoryBudget:
             return
         self._grow(reservation, count)
         self._growing[reservation] = None
+        reservation.grown_bytes += count
         self.growing_bytes += count
         pause = _WAIT_SECONDS
         while next(iter(self._growing), reservation) is not reservation or (

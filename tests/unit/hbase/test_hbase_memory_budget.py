@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
+from itertools import count, permutations
 from types import SimpleNamespace
 from typing import Any
 
@@ -341,6 +341,28 @@ def test_what_a_page_held_is_its_requests_until_the_answer_is_sent() -> None:
     assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (50 << 20, 0)
     request.clear()
     assert trace.budget.used_bytes == 0
+
+
+def test_a_request_that_took_over_what_its_pages_held_and_grows_itself_leaves_the_count_as_it_was() -> None:
+    trace = Trace(100 << 20)
+    for steps in permutations("hp"):
+        request = RequestBudget(trace.budget)
+        for step in steps:
+            if step == "h":
+                request.hold(40 << 20)
+            else:
+                page = request.part()
+                page.hold(40 << 20)
+                page.hand_over()
+        assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (80 << 20, 40 << 20)
+        request.clear()
+        assert (trace.budget.used_bytes, trace.budget.growing_bytes) == (0, 0), steps
+    # Else what only grows counts as what goes out, and steady clients are cut off for it.
+    trace.budget.send(trace.begin("steady"), 20 << 20)
+    growing = RequestBudget(trace.budget)
+    growing.hold(50 << 20)
+    trace.budget.send(trace.begin("next"), 40 << 20)
+    assert trace.cut == []
 
 
 def test_who_begins_waits_while_answers_take_half_of_the_memory_and_small_ones_do_not() -> None:
