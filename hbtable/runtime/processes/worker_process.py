@@ -241,8 +241,9 @@ def _spawned(given: int, taken: int, memory_bytes: int) -> int:
         (os.POSIX_SPAWN_DUP2, taken, 1),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
-    # A session of its own: Ctrl-C at a terminal is for the program, which drains.
-    return posix_spawn(sys.executable, command, os.environ, file_actions=streams, setsid=True)
+    # A group of its own: Ctrl-C at a terminal is for the program, which drains. Not a session of its own: Linux shares
+    # the processors out among sessions first (autogroup), and what is niced would have as much as all of the server.
+    return posix_spawn(sys.executable, command, os.environ, file_actions=streams, setpgroup=0)
 
 
 def _ready(descriptor: int, what: int, seconds: float) -> bool:

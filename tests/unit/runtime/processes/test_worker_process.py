@@ -11,6 +11,7 @@ import pytest
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
 from hbtable.runtime.interface import JobFailed, WorkerDied
 from hbtable.runtime.processes import worker_process
+from hbtable.runtime.processes.worker_main import NICE
 from hbtable.runtime.processes.worker_process import WorkerProcess
 from tests.harness import jobs
 from tests.harness.commands import LONG_SECONDS
@@ -34,6 +35,14 @@ def test_what_goes_there_comes_back_and_the_process_is_kept(runtime: GeventRunti
     first = _process(runtime)
     assert first != os.getpid()
     assert _process(runtime) == first
+
+
+def test_a_worker_gives_way_to_the_server_and_is_not_interrupted_at_its_terminal(runtime: GeventRuntime) -> None:
+    """Linux shares the processors out among sessions before it looks who is niced in one of them."""
+    worker = _process(runtime)
+    assert os.getpriority(os.PRIO_PROCESS, worker) == min(os.getpriority(os.PRIO_PROCESS, 0) + NICE, 19)
+    assert os.getsid(worker) == os.getsid(0)
+    assert os.getpgid(worker) == worker
 
 
 def test_a_server_that_is_older_than_the_installed_hbtable_waits_for_no_worker(monkeypatch) -> None:
