@@ -222,6 +222,7 @@ class FairScheduler:
         if self._waiting:
             self._again.send()
         else:
+            self._shares.rest(now)
             self._is_due = False
             self._again.stop()
 

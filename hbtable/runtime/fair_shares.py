@@ -135,6 +135,15 @@ class FairShares(Generic[Turn]):
             share.left_at = now
         self.took(share, seconds, went_ahead=False)
 
+    def rest(self, now: float) -> None:
+        """No share has anybody in its queue: none of them stands in another's way."""
+        for shares in (self._ahead, self._ring):
+            for share in shares:
+                share.waits = share.goes_ahead = False
+                share.left_at = now
+            shares.clear()
+        self.waiting = 0
+
     def put_aside(self, share: Share[Turn]) -> None:
         """next() passes over the one that it gave last, until take_back()."""
         (self._ahead if share.goes_ahead else self._ring).popleft()

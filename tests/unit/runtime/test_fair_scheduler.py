@@ -296,3 +296,23 @@ def test_an_error_of_a_task_does_not_end_the_others(hub: Hub, monkeypatch: pytes
 
     assert in_an_old_round(hub, come) == ["a", "a", "a"]
     assert seen == [KeyError]
+
+
+def test_requests_go_straight_on_again_once_nobody_waits_any_more(hub: Hub) -> None:
+    """Who had waited once, and wants nothing now, stood in the way of all others until he wanted something again: two
+    clients that ask in turn sent each other into the queue for ever."""
+
+    def one_after_the_other() -> None:
+        shares = [hub.fair_scheduler.share(name) for name in "ab"]
+        for name in "ab":
+            hub.request(name, 0.0001)
+        hub.make_old()
+        gevent.sleep(0.01)
+        assert hub.done == ["a", "b"]
+        for number in range(10):
+            gevent.sleep(0.001)  # another round
+            assert hub.fair_scheduler.goes_on(shares[number % 2], hub.now), number
+
+    hub.tasks.append(gevent.spawn(one_after_the_other))
+    hub.run()
+    hub.tasks[0].get()
