@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar, final
 
+from hbtable.dataflow.pickled import set_state
 from hbtable.errors import OutcomeUnknown, Unavailable, WrongType
 from hbtable.launch.connected import ConnectedDatabase, connect_database
 from hbtable.launch.embedded import EmbeddedDatabase
@@ -41,6 +42,8 @@ class Place:
     plain_text: bool = False
     folder: str = ""
     """Shared by who has it open, on this machine; "": there is a server."""
+
+    __setstate__ = set_state
 
 
 def place_of(table: Table) -> Place:

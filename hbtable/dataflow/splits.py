@@ -10,6 +10,7 @@ from hbtable.client.columns import K, Key, listed
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import whole_number
 from hbtable.client.rows import row_range, scan_spec
+from hbtable.dataflow.pickled import set_state
 from hbtable.dataflow.places import Place, place_of
 from hbtable.errors import AccessDenied
 from hbtable.library.table import Table
@@ -52,6 +53,8 @@ class Split:
     table_id: int = 0
     """The table's number, which no other one gets: its name may be used again, and truncating gives it another. 0: any
     table of this name is read."""
+
+    __setstate__ = set_state
 
 
 class RowsOfSplits(TypedDict, total=False):

@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import hbtable
 from hbtable import dataflow
 from hbtable.dataflow import Split
 from hbtable.model.cell import MAX_TIMESTAMP
+from tests.harness.pickled_splits import PICKLED_BEFORE_NUMBERS
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, kill_servers, server_pids
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -222,6 +224,16 @@ def test_a_split_of_a_dropped_table_says_so(db: hbtable.Database) -> None:
     db.delete_table("dropped", disable=True)
     with pytest.raises(hbtable.TableNotFound, match="it was there when this split of it was made"):
         list(dataflow.read(split))
+
+
+def test_a_split_of_an_earlier_release_is_read(db: hbtable.Database) -> None:
+    """It has no number of its table."""
+    table = db.create_table("earlier", ["f"])
+    table.put("b", {"f:n": "1"})
+    (split,) = dataflow.splits(table)
+    earlier: Split = pickle.loads(PICKLED_BEFORE_NUMBERS)
+    earlier = replace(earlier, place=split.place, timestamp=split.timestamp)
+    assert list(dataflow.read(earlier)) == [[(b"b", {b"f:n": b"1"})]]
 
 
 def test_a_secret_stays_in_its_file(tmp_path: Path) -> None:
