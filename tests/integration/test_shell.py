@@ -278,7 +278,7 @@ def test_a_bad_record_stops_an_import_which_then_goes_on(url: str, tmp_path: Pat
     command = ["import", "--url", url, "bad", str(source), "--columns", "HBASE_ROW_KEY,f:n", "--batch", "1"]
     stopped = hbtable(*command)
     assert stopped.returncode == 1
-    assert "rows.tsv, line 3: 1 fields where 2 belong: HBASE_ROW_KEY,f:n. mend it" in stopped.stderr
+    assert "rows.tsv, line 3: 1 fields where 2 belong: HBASE_ROW_KEY,f:n; mend it" in stopped.stderr
     went_on = hbtable(*command, "--skip-bad", "1", "--errors", str(errors))
     assert went_on.returncode == 0
     assert "imported 3 rows" in went_on.stderr

@@ -115,7 +115,7 @@ def _check_case(name: str, tables: Sequence[bytes]) -> None:
     if alike:
         raise InvalidRequest(
             f"tables {name} and {shown(alike[0])} have one name in SQL, which makes no difference between capital and "
-            "small letters: read them by to_arrow()"
+            "small letters: write them to files by hbtable export"
         )
 
 

@@ -201,7 +201,7 @@ def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int
         elif bad >= options.skip_bad:
             rounds.send(before, bad)  # the next try begins with the bad record
             rounds.settle()
-            raise ShellError(f"{places.of(behind, record)}: {record}. {_what_to_do(options.skip_bad)}")
+            raise ShellError(f"{places.of(behind, record)}: {record}; {_what_to_do(options.skip_bad)}")
         else:
             bad += 1
             full = rounds.reject(places.of(behind, record), record)
