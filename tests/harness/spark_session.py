@@ -25,6 +25,7 @@ def spark_session(folder: Path, settings: Mapping[str, str]) -> Iterator[Any]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "spark"),
+        "spark.python.daemon.module": "tests.harness.spark_workers",
         **settings,
     }.items():
         builder = builder.config(name, value)

@@ -1,6 +1,6 @@
 """PySpark's reads, writes and streams of a table, and MapReduce on Spark, beside plain Python over a happybase scan.
 
-All in one test: a session is a JVM, whose start is most of what this takes.
+A read, a write and a stream are in each `make verify`. All else is one test: a session is a JVM, whose start is slow.
 """
 
 import json
@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,12 +25,11 @@ from tests.harness.secured_engine import CHECKS as CHECKS_OF_EVERY_ENGINE
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import kill_servers, server_pids
 from tests.harness.spark_session import spark_session
-from tests.harness.tiers import long_marks
+from tests.harness.tiers import long_test
 from tests.integration import test_mapreduce as jobs
 
 pytestmark = [
     pytest.mark.integration,
-    *long_marks("Spark"),
     pytest.mark.skipif(find_spec("pyspark") is None, reason="no pyspark: pip install 'hbtable[spark]'"),
     pytest.mark.skipif(shutil.which("java") is None, reason="no Java, which Spark needs"),
     pytest.mark.filterwarnings("default"),  # PySpark's own
@@ -97,22 +97,22 @@ class Stage(NamedTuple):
             connection.close()
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    server = ServerProcess(tmp_path / "data", ["log.durability=os"])
-    server.arguments = ["--servers", "2"]
+@contextmanager
+def stage(folder: Path, rows: int, splits: list[str], *arguments: str) -> Iterator[Stage]:
+    server = ServerProcess(folder / "data", ["log.durability=os"])
+    server.arguments = list(arguments)
     settings = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",  # code made for each query is for longer ones
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.session.timeZone": "Asia/Tokyo",
     }
-    with spark_session(tmp_path, settings) as spark, server, hbtable.connect("127.0.0.1", server.port) as db:
-        table = db.create_table("clicks", ["c"], split_rows=["0500", "1500"])
+    with spark_session(folder, settings) as spark, server, hbtable.connect("127.0.0.1", server.port) as db:
+        table = db.create_table("clicks", ["c"], split_rows=splits)
         with table.batch(batch_size=500) as batch:
-            for number in range(1, ROWS + 1):
+            for number in range(1, rows + 1):
                 batch.put(f"{number:04}", cells_of(number))
-        yield Stage(spark, server, table, tmp_path)
+        yield Stage(spark, server, table, folder)
 
 
 def records(frame: Any) -> list[Record]:
@@ -265,17 +265,37 @@ CHECKS: list[Callable[[Stage], None]] = [
     check_every_cell_and_exact_sums_while_a_server_is_killed_and_a_tablet_splits,
     check_what_spark_does_not_have_is_told,
     check_writes_leave_the_same_when_they_are_repeated,
-    check_a_stream_writes_each_batch,
     check_a_stream_that_is_begun_anew_leaves_no_cell_twice_and_misses_none,
     check_mapreduce_has_what_plain_python_and_other_engines_have,
     check_the_page_about_jobs,
 ]
 
 
-def test_spark(stage: Stage, subtests: pytest.Subtests) -> None:
-    for check in CHECKS:
-        with subtests.test(check.__name__):
-            check(stage)
-    for common in CHECKS_OF_EVERY_ENGINE:
-        with subtests.test(common.__name__):
-            common(engine(stage.spark), stage.server, stage.folder)
+@pytest.mark.verify
+def test_a_read_a_write_and_a_stream(tmp_path: Path) -> None:
+    """One after the other, over one table of three tablets."""
+    with stage(tmp_path, 90, ["0030", "0060"]) as made:
+        frame = dataflow.to_spark(made.spark, made.table, TYPES, row_start="0005", row_stop="0085")
+        expected = [one for one in made.expected() if b"0005" <= one[0] < b"0085"]
+        assert len(expected) == 80
+        assert records(frame) == expected
+        owner: Any = made.table.connection
+        copy = owner.create_table("copy", ["c"])
+        target = dataflow.spark_target(made.spark, copy, types=TYPES, timestamp=7)
+        frame.write.format("hbtable").options(**target).mode("append").save()
+        source = made.plain("clicks", row_start=b"0005", row_stop=b"0085")
+        assert made.plain("copy", include_timestamp=True) == {
+            row: {column: (value, 7) for column, value in data.items()} for row, data in source.items()
+        }
+        check_a_stream_writes_each_batch(made)
+
+
+@long_test("Spark")
+def test_all_else_of_spark(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    with stage(tmp_path, ROWS, ["0500", "1500"], "--servers", "2") as made:
+        for check in CHECKS:
+            with subtests.test(check.__name__):
+                check(made)
+        for common in CHECKS_OF_EVERY_ENGINE:
+            with subtests.test(common.__name__):
+                common(engine(made.spark), made.server, made.folder)
