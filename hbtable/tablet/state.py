@@ -128,7 +128,7 @@ class TabletState:
         by_stack: list[list[Pair]],
         checksums: list[int],
         last_sequence: int,
-        prepared: Sequence[Memtable | None] = (),
+        prepared: Sequence[Sequence[Memtable]] = (),
     ) -> None:
         """The apply step of a commit, in commit order; never switches, never raises. `checksums` of the pairs, as they
         were when their record was made. `prepared`, by place: memtables that hold the pairs already. Hot."""
@@ -157,15 +157,15 @@ class TabletState:
         if not self.unflushed_since:
             self.unflushed_since = self.environment.runtime.clock_seconds()
 
-    def _install_prepared(self, by_stack: list[list[Pair]], prepared: Sequence[Memtable | None]) -> list[list[Pair]]:
+    def _install_prepared(self, by_stack: list[list[Pair]], prepared: Sequence[Sequence[Memtable]]) -> list[list[Pair]]:
         """Makes the prepared memtables part of the tablet. Returns the pairs for its other memtables."""
         self.install(self.version.with_prepared(prepared))
-        grown = sum(memtable.bytes_used for memtable in prepared if memtable is not None)
+        grown = sum(memtable.bytes_used for memtables in prepared for memtable in memtables)
         if self.is_open:
             self.shared.memtable_bytes += grown
         if self.version.memtable_bytes() >= self.attention_at:
             self.shared.attention()
-        return [[] if memtable is not None else pairs for pairs, memtable in zip(by_stack, prepared, strict=True)]
+        return [[] if memtables else pairs for pairs, memtables in zip(by_stack, prepared, strict=True)]
 
     def release(self, memtable_bytes: int) -> None:
         """Memtables of this size were dropped."""

@@ -135,13 +135,13 @@ class Version:
         """Active memtables that hold anything become frozen ones, with fresh ones in their place."""
         return Version(self.layout, tuple(map(_freeze, self.stacks)))
 
-    def with_prepared(self, prepared: Sequence[Memtable | None]) -> "Version":
-        """Each of `prepared`, by place of its stack, is written to from now on; what was until now is frozen."""
+    def with_prepared(self, prepared: Sequence[Sequence[Memtable]]) -> "Version":
+        """The last of `prepared`, by place of its stack, is written to from now on; what was until now is frozen."""
         stacks = list(self.stacks)
-        for place, memtable in enumerate(prepared):
-            if memtable is not None:
+        for place, memtables in enumerate(prepared):
+            if memtables:
                 stack = _retire(stacks[place])
-                stacks[place] = Stack(stack.key, memtable, stack.frozen, stack.files)
+                stacks[place] = Stack(stack.key, memtables[-1], (*stack.frozen, *memtables[:-1]), stack.files)
         return Version(self.layout, tuple(stacks))
 
     @switches

@@ -42,7 +42,7 @@ from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
-from hbtable.tablet.writes.prepared import prepared_memtable
+from hbtable.tablet.writes.prepared import prepared_memtables
 from hbtable.tablet.writes.put_pairs import pairs_of_puts
 from hbtable.tablet.writes.row_puts import RowPuts
 from hbtable.tablet.writes.write_size import WriteSize
@@ -219,7 +219,7 @@ class WriteBuilder:
                 logged += 1
                 records += encode_record_in_parts(self._tablet_id, self._generation, sequence, row_time, pairs, pause)
         checksums = [checksum_in_parts(pairs, pause) for pairs in by_stack]
-        prepared = [prepared_memtable(pairs, sequence, pause) for pairs in by_stack]
+        prepared = [prepared_memtables(pairs, sequence, pause) for pairs in by_stack]
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])

@@ -27,7 +27,7 @@ class CheckedWrite:
         last: int,
         time: int,
         checksums: list[int] | None = None,
-        prepared: Sequence[Memtable | None] = (),
+        prepared: Sequence[Sequence[Memtable]] = (),
     ) -> None:
         self.layout = layout
         self.rows = rows

@@ -14,11 +14,14 @@ from tests.harness.tablet_bench import Bench, delete, everything, put, values
 COLUMNS = 300
 
 
-@pytest.fixture(autouse=True)
-def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=[1000, 120], ids=["one memtable", "several"])
+def few_are_many(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> int:
+    """The memtables that a wide row comes with."""
+    monkeypatch.setattr(prepared, "_MOST", request.param)
     monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
     monkeypatch.setattr(prepared, "ADDED_AT_ONCE", 50)
     monkeypatch.setattr(prepared, "_PART", 10)
+    return -(-COLUMNS // int(request.param))
 
 
 def wide(value: bytes, timestamp: int = SERVER_TIME, family: bytes = b"f", row: bytes = b"wide") -> RowMutation:
@@ -54,7 +57,17 @@ def test_no_more_pairs_are_added_in_one_stretch_than_fit(monkeypatch: pytest.Mon
     bench.run(main)
 
 
-def test_what_is_written_before_and_after_it_is_read_with_it_and_flushed_once() -> None:
+def test_no_memtable_of_it_is_so_large_that_it_grows_for_long(few_are_many: int) -> None:
+    """A dict of a million pairs grew in one stretch of 70 ms."""
+    pairs = [(b"%05d" % number, b"v") for number in range(COLUMNS)]
+    found = prepared.prepared_memtables(pairs, 7, lambda: None)
+    assert len(found) == few_are_many
+    assert max(memtable.cells for memtable in found) < 1.5 * COLUMNS / few_are_many
+    assert sorted(pair for memtable in found for pair in memtable.scan(b"", b"", 7)) == pairs
+    assert not any(changed for memtable in found for changed in memtable.changed())
+
+
+def test_what_is_written_before_and_after_it_is_read_with_it_and_flushed_once(few_are_many: int) -> None:
     bench = Bench()
 
     def main() -> None:
@@ -64,7 +77,7 @@ def test_what_is_written_before_and_after_it_is_read_with_it_and_flushed_once() 
         tablet.mutate([put(b"wide", b"f:00002", b"after"), delete(b"wide", b"f:00003")])
         expected = {**whole(b"v"), b"f:first": b"1", b"f:00002": b"after"}
         del expected[b"f:00003"]
-        assert frozen(tablet) == 1
+        assert frozen(tablet) == few_are_many
         assert values(tablet, b"wide") == expected
         used = tablet.memtable_bytes
         assert bench.shared.memtable_bytes == used > COLUMNS * 100
@@ -91,7 +104,7 @@ def test_a_cell_that_comes_twice_in_it_is_no_damage() -> None:
     bench.run(main)
 
 
-def test_many_of_them_are_flushed_before_reads_look_into_too_many_memtables() -> None:
+def test_many_of_them_are_flushed_before_reads_look_into_too_many_memtables(few_are_many: int) -> None:
     bench = Bench()
 
     def main() -> None:
@@ -100,7 +113,7 @@ def test_many_of_them_are_flushed_before_reads_look_into_too_many_memtables() ->
         while not tablet.needs_flush():
             tablet.mutate([wide(b"%d" % written)])
             written += 1
-        assert frozen(tablet) == planning.MANY_FROZEN
+        assert planning.MANY_FROZEN <= frozen(tablet) < planning.MANY_FROZEN + few_are_many
         tablet.flush()
         assert not tablet.needs_flush()
         assert values(tablet, b"wide") == whole(b"%d" % (written - 1))
