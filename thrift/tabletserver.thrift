@@ -265,6 +265,10 @@ service TabletService {
   bool mutate_if(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: ReadSpec spec, 5: string operator,
     6: optional binary value, 7: RowMutation mutation, 8: i64 checksum, 100: optional i64 waitMillis,
     101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
+  /** Applies a mutation of increments and appends alone (model.additions), all or nothing; the new cells in the order
+   * of its operations. NotACounter. Older releases do not know the call. */
+  list<Cell> add_to_columns(1: string incarnation, 2: i64 tabletId, 3: RowMutation mutation,
+    100: optional i64 waitMillis, 101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
   /** Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was
    * written before and whose time is not later than `timestamp` is gone on return, durably; SERVER_TIME: than any time
    * that the tablet assigned. Writes that come after it stay, whatever their times are. Older releases do not know the
@@ -303,6 +307,10 @@ service TabletService {
   bool mutate_if_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId, 5: binary row,
     6: ReadSpec spec, 7: string operator, 8: optional binary value, 9: RowMutation mutation, 10: i64 checksum,
     100: optional i64 waitMillis, 101: optional CostOfCall spent) throws (1: RpcError error, 100: CostOfCall cost),
+  /** As add_to_columns, if the user may. */
+  list<Cell> add_to_columns_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: RowMutation mutation, 100: optional i64 waitMillis, 101: optional CostOfCall spent)
+    throws (1: RpcError error, 100: CostOfCall cost),
   /** As delete_range, if the user may. */
   void delete_range_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
     5: binary startRow, 6: binary stopRow, 7: i64 timestamp) throws (1: RpcError error)

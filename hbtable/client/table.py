@@ -168,6 +168,22 @@ class Table(LocatedTable):
                 retries = self._once_known(error, retries, (mutation,), *(spec.columns or ()))
 
     @switches
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
+        """As TabletService.add_to_columns. UnsupportedFormat: a tablet server of an older release does not know the
+        call, and nothing was done."""
+        row = mutation.row
+        check_bytes("the row", row)
+        retries = None
+        while True:
+            try:
+                record = self.find(self._id or self._open(), row)
+                return self._service(record.owner).add_to_columns(record.tablet_id, mutation)
+            except (StaleLocation, Unavailable, LockLost) as error:
+                retries = self._again(error, retries, row, write=True)
+            except NoSuchFamily as error:
+                retries = self._once_known(error, retries, (mutation,))
+
+    @switches
     def delete_range(self, rows: RowRange, timestamp: int = SERVER_TIME) -> None:
         """All rows of the range, whatever it holds, by one change in each tablet, tablet after tablet. Cells later
         than `timestamp` stay, and all that is written after it. After OutcomeUnknown some rows may be deleted, and

@@ -71,6 +71,8 @@ class ScanningAhead(TableCalls, Protocol):
 
     @switches
     def page_ahead(self, request: ScanRequest) -> AheadPage | None: ...
+    @switches
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]: ...
 
 
 class NamedScanningAhead(NamedTableCalls, ScanningAhead, Protocol):

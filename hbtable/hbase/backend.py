@@ -102,7 +102,7 @@ class TableBackend:
         """Before the first of several counters is changed."""
         guarded = self._guarded(name)
         if guarded is not None:
-            guarded.check_counters(columns)
+            guarded.check_read_and_written(columns)
 
     def _guarded(self, name: bytes) -> GuardedTable | None:
         if self._checks is None or (name == META and self._meta is not None):

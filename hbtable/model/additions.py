@@ -81,7 +81,12 @@ def incremented(row: bytes, family: bytes, qualifier: bytes, cell: Cell | None, 
         raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide: {place} is no counter")
     else:
         total = int.from_bytes(cell[2], "big") + amount
-    return (total & (2**64 - 1)).to_bytes(COUNTER_BYTES, "big")
+    return counter_bytes(total)
+
+
+def counter_bytes(value: int) -> bytes:
+    """As a counter has it; beyond 64 bits it goes on at the other end."""
+    return (value & (2**64 - 1)).to_bytes(COUNTER_BYTES, "big")
 
 
 @switches

@@ -116,6 +116,11 @@ class TabletService(TabletsHere):
         none; else the newest of the one column stands so to `value`. `checksum` and increments as of
         check_and_mutate. Older releases do not know the call."""
 
+    @call(CallTimeout.WRITE)
+    def add_to_columns(self, tablet_id: int, mutation: RowMutation) -> list[Cell]:
+        """Applies a mutation of increments and appends alone (model.additions), all or nothing; the new cells in the
+        order of its operations. NotACounter. Older releases do not know the call."""
+
     @call(CallTimeout.COMPACT)
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         """Every cell and marker of start_row <= row < stop_row (b"": to the end), rows of this tablet alone, that was

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from hbtable.errors import StaleLocation, Unavailable
+from hbtable.model.cell import Cell
 from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.model.read import ReadSpec
 from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
@@ -57,6 +58,11 @@ class CheckedTabletService(TabletService):
     ) -> bool:
         keep_checksums((mutation,))
         return super().mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
+
+    @switches
+    def add_to_columns(self, tablet_id: int, mutation: RowMutation) -> list[Cell]:
+        keep_checksums((mutation,))
+        return super().add_to_columns(tablet_id, mutation)
 
 
 @final

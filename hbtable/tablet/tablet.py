@@ -144,15 +144,13 @@ class Tablet:
 
     @switches
     def mutate_if(
-        self,
-        row: bytes,
-        spec: ReadSpec,
-        operator: str,
-        value: bytes | None,
-        mutation: RowMutation,
-        checksum: int = 0,
+        self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation, checksum: int = 0
     ) -> bool:
         return self._read_modify_writer.mutate_if(row, spec, operator, value, mutation, checksum)
+
+    @switches
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
+        return self._read_modify_writer.add_to_columns(mutation)
 
     @switches
     def delete_range(self, rows: RowRange, timestamp: int) -> None:

@@ -107,6 +107,14 @@ class GuardedTabletService(TabletService):
         return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
 
     @switches
+    def add_to_columns(self, tablet_id: int, mutation: RowMutation) -> list[Cell]:
+        tablet = self._users_tablet(tablet_id)
+        if tablet is not None:
+            columns = [(family, qualifier) for _, family, qualifier, _, _ in mutation.operations]
+            self._checks.check_read_and_written(tablet.schema.name, columns)
+        return self._inner.add_to_columns(tablet_id, mutation)
+
+    @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         tablet = self._users_tablet(tablet_id)
         if tablet is not None:

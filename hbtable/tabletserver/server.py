@@ -193,6 +193,17 @@ class TabletServer(TabletService):
         return answer
 
     @switches
+    def add_to_columns(self, tablet_id: int, mutation: RowMutation) -> list[Cell]:
+        tablet = self._tablets.get(tablet_id)
+        if tablet is None:
+            raise self._not_here(tablet_id)
+        answer = tablet.add_to_columns(mutation)
+        if not self._valid():
+            self._outwait(changed=True)
+        self._increments.value += 1
+        return answer
+
+    @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:

@@ -141,6 +141,17 @@ class ThrottledTabletService(TabletService):
             return self._inner.mutate_if(tablet_id, row, spec, operator, value, mutation, checksum)
 
     @switches
+    def add_to_columns(self, tablet_id: int, mutation: RowMutation) -> list[Cell]:
+        if not self._throttling.active:
+            return self._inner.add_to_columns(tablet_id, mutation)
+        self._check_added_to(tablet_id, "Increments")
+        buckets = self._admit(tablet_id, CallCost(reads=1, writes=1, written_bytes=_written((mutation,))))
+        answer = self._inner.add_to_columns(tablet_id, mutation)
+        if counts_bytes(buckets):
+            self._throttling.count(buckets, CallCost(read_bytes=bytes_of(mutation.row, answer)))
+        return answer
+
+    @switches
     def delete_range(self, tablet_id: int, start_row: bytes, stop_row: bytes, timestamp: int) -> None:
         if self._throttling.active:
             policy = self._policy(tablet_id)

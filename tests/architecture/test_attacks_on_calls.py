@@ -58,6 +58,7 @@ LEFT_OUT: Final[dict[str, dict[str, str]]] = {
         _OPERATORS: "clear_block_cache compact family_usage flush roll_log switch_compactions",
         _BETWEEN: "files_in_flight load_tablet ping served_changes served_record sort_log_part tablets task_deaths "
         "unload_tablet update_schema valid_from_now",
+        "what Thrift2's increment asks the tablet for, which is attacked": "add_to_columns",
         "they carry calls of clients, which a gateway has decoded, and which are attacked": "relay_read relay_write",
     },
     "master": {

@@ -74,6 +74,7 @@ LATER_CALLS = {
         (f"TabletService.{method.name}" for method in USERS_METHODS.values()),
         "a user's call is refused, and the message says which server to upgrade",
     ),
+    "TabletService.add_to_columns": "nothing was done, and the gateway adds to one counter after the other",
     "TabletService.delete_range": "nothing is deleted, and the message says which server to upgrade",
     "TabletService.mutate_if": "nothing is changed, and the message says which server to upgrade",
     "TabletService.scan_with_times": "the scan is refused, and the message says which server to upgrade",

@@ -130,6 +130,10 @@ class CannedTable:
         self.mutate([mutation])
         return True
 
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
+        self._check(family for _, family, *_ in mutation.operations)
+        return [(family + b":" + qualifier, 7, value) for _, family, qualifier, _, value in mutation.operations]
+
     def delete_range(self, rows: RowRange, timestamp: int) -> None: ...
 
     def record(self) -> TableRecord:

@@ -97,6 +97,7 @@ TABLET_CALLS = [
     ("mutate_if", (17, b"r", EVERYTHING, "", None, MUTATION, 0), True),
     ("mutate_if", (17, b"r", ReadSpec({b"f": frozenset((b"q",))}, 3, 9), ">", b"v", MUTATION, 8), False),
     ("check_and_mutate", (17, b"r", b"f", b"q", b"", MUTATION, 8), True),
+    ("add_to_columns", (17, MUTATION), [CELL]),
 ]
 ADMIN_CALLS = [
     ("load_tablet", (4, RECORD, SCHEMA), None),

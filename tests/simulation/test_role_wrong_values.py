@@ -52,6 +52,7 @@ TABLET: dict[str, dict[str, Any]] = {
         "mutation": None,
         "checksum": 0,
     },
+    "add_to_columns": {"mutation": None},
     "delete_range": {"start_row": b"m", "stop_row": b"n", "timestamp": 5},
 }
 SCHEMA = TableSchema(b"made", {b"f": FamilySchema(b"f")})

@@ -122,6 +122,9 @@ class MetaTable:
     def mutate_if(self, row: bytes, spec: ReadSpec, operator: str, value: bytes | None, mutation: RowMutation) -> bool:
         _refuse()
 
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
+        _refuse()
+
     def delete_range(self, rows: RowRange, timestamp: int) -> None:
         _refuse()
 

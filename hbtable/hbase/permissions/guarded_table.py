@@ -145,7 +145,7 @@ class GuardedTable:
 
     @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
-        self._check_read_and_written(((family, qualifier),))
+        self.check_read_and_written(((family, qualifier),))
         try:
             return self._table.increment(row, family, qualifier, amount)
         except _TELLS_ROWS as error:
@@ -154,7 +154,7 @@ class GuardedTable:
 
     @switches
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
-        self._check_read_and_written([(family, qualifier) for family, qualifier, _ in values])
+        self.check_read_and_written([(family, qualifier) for family, qualifier, _ in values])
         try:
             return self._table.append(row, values, ttl_millis)
         except _TELLS_ROWS as error:
@@ -182,6 +182,15 @@ class GuardedTable:
             raise
 
     @switches
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
+        self.check_read_and_written([(family, qualifier) for _, family, qualifier, _, _ in mutation.operations])
+        try:
+            return self._table.add_to_columns(mutation)
+        except _TELLS_ROWS as error:
+            self._hide_rows(error)
+            raise
+
+    @switches
     def check_predicate(self, asked: Columns | None, mutation: RowMutation) -> None:
         try:
             self._checks.check_predicate(self._table.name, asked, mutation)
@@ -202,12 +211,8 @@ class GuardedTable:
             self._refuse(denied)
 
     @switches
-    def check_counters(self, columns: Sequence[tuple[bytes, bytes]]) -> None:
-        """All columns of a call that changes them one after the other."""
-        self._check_read_and_written(columns)
-
-    @switches
-    def _check_read_and_written(self, columns: Sequence[tuple[bytes, bytes]]) -> None:
+    def check_read_and_written(self, columns: Sequence[tuple[bytes, bytes]]) -> None:
+        """Columns that are counted in or appended to: all of a call, also of one that changes them one by one."""
         try:
             self._checks.check_read_and_written(self._table.name, columns)
         except AccessDenied as denied:

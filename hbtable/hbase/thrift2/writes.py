@@ -2,13 +2,13 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeVar, final
 
 from hbtable.client.table_calls import TableCalls
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
-from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded
+from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded, UnsupportedFormat
 from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.missing import MissingField
@@ -27,7 +27,8 @@ from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, check_visibility, delete_mutation, put_mutation, result
 from hbtable.hbase.thrift2.put_columns import puts_in_columns
 from hbtable.hbase.unknown_puts import apply
-from hbtable.model.cell import Cell
+from hbtable.model.additions import INCREMENT, Column, counter_bytes
+from hbtable.model.cell import SERVER_TIME, Cell
 from hbtable.model.condition import ANY_CELL
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.read import ReadSpec
@@ -284,8 +285,8 @@ class Thrift2WriteCalls:
 
     @switches
     def increment(self, table: bytes, increment: Thrift2Increment) -> TResult:
-        """Each counter atomically, one after the other. One that is named twice: both amounts are added to the old
-        value, both results are returned, and the last one is kept."""
+        """All counters or none. One that is named twice: both amounts are added to the old value, both results are
+        returned, and the last one is kept."""
         row = check_row(increment.row)
         if not increment.columns:
             raise BadArgument(f"No columns to increment in row {shown(row)}")
@@ -298,19 +299,33 @@ class Thrift2WriteCalls:
             )
         columns, pause = increment.columns, self._pause
         last = {(one.family, one.qualifier): _amount(one) for one in with_pauses(columns, pause)}
-        self._tables.check_counters(table, list(last))
-        named = self._tables.named(table)
-        counters = with_pauses(last.items(), pause, _COUNTERS_BETWEEN_PAUSES)
-        totals = {name: self._add(named, row, *name, amount) for name, amount in counters}
+        totals = self._totals(table, row, last)
         values = []
         for column in with_pauses(columns, pause):
             name = column.family, column.qualifier
             total, time = totals[name]
-            value = (total - last[name] + _amount(column)).to_bytes(8, "big", signed=True)
+            value = counter_bytes(total - last[name] + _amount(column))
             values.append(TColumnValue(*name, value, time, None, PUT_TYPE))
         if increment.return_results is False:
             return NOTHING
         return TResult(row, OwnList(sorted_with_pauses(values, _column, pause)), False, False)
+
+    @switches
+    def _totals(self, table: bytes, row: bytes, amounts: Mapping[Column, int]) -> dict[Column, tuple[int, int | None]]:
+        """The new value of each of these counters, and its time."""
+        named, pause = self._tables.named(table), self._pause
+        if len(amounts) > 1:
+            counters = with_pauses(amounts.items(), pause)
+            operations = [(INCREMENT, *name, SERVER_TIME, counter_bytes(amount)) for name, amount in counters]
+            try:
+                cells = self._freed_after(RowMutation(row, operations), named.add_to_columns)
+            except UnsupportedFormat:  # of a tablet server of an older release, in a rolling upgrade: one by one
+                self._tables.check_counters(table, list(amounts))
+            else:
+                pairs = zip(amounts, with_pauses(cells, pause), strict=True)
+                return {name: (int.from_bytes(value, "big", signed=True), time) for name, (_, time, value) in pairs}
+        counters = with_pauses(amounts.items(), pause, _COUNTERS_BETWEEN_PAUSES)
+        return {name: self._add(named, row, *name, amount) for name, amount in counters}
 
     @switches
     def _add(
@@ -321,7 +336,7 @@ class Thrift2WriteCalls:
         spec = ReadSpec(
             {family: frozenset((qualifier,))}, max_versions=_VERSIONS_LOOKED_AT, max_bytes=self._answer_bytes
         )
-        value = total.to_bytes(8, "big", signed=True)
+        value = counter_bytes(total)
         cells = [cell for _, found in named.read_rows((row,), spec) for cell in found]
         times = [cell[1] for cell in cells if cell[2] == value] or [cell[1] for cell in cells]
         return total, times[0] if times else None

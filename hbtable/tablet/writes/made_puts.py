@@ -1,10 +1,11 @@
 """Increments and appends among the changes of a row become puts, of what the row holds while it is held."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hbtable.errors import LimitExceeded
 from hbtable.model.additions import ADDITIONS, INCREMENT, incremented
+from hbtable.model.call_checksums import AppendChecksum, check_as_sent
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import PUT, MadeChecksum, Operation, RowMutation
 from hbtable.model.read import ANSWER_BYTES
@@ -15,6 +16,8 @@ from hbtable.switches import switches
 
 _COPIES: Final = 2
 """Of a value that was made there are at once: in the operation, and in the log's record."""
+_COPIES_ANSWERED: Final = 3
+"""Of one that is answered, too."""
 
 
 @switches
@@ -57,6 +60,48 @@ def made_puts(
         operations.append(operation)
         ttls.append(ttl)
     puts = RowMutation(row, operations, mutation.skip_log, given_ttl, made.value())
+    if any(ttls):
+        puts.ttls = ttls
+    return puts
+
+
+@switches
+def made_of_suffixes(
+    row: bytes,
+    values: Sequence[tuple[bytes, bytes, bytes]],
+    ttl_millis: int,
+    newest: Callable[[bytes, bytes, bytes], tuple[Cell | None, int]],
+    time_after: Callable[[bytes, Cell | None], int],
+    pause: Callable[[], None],
+    checksum: int,
+) -> RowMutation:
+    """The puts of an append of these (family, qualifier, suffix), as made_puts(). `checksum`: of what was sent
+    (model.call_checksums)."""
+    operations: list[Operation] = []
+    ttls: list[int] = []
+    sent, made = AppendChecksum(row, ttl_millis), MadeChecksum(row)
+    size = held = 0
+    for value in values:
+        family, qualifier, suffix = value
+        cell, old_ttl = newest(row, family, qualifier)
+        old = cell[2] if cell is not None else b""
+        size += len(family) + len(qualifier) + len(old) + len(suffix)
+        if size > ANSWER_BYTES:
+            raise LimitExceeded(
+                f"the {len(values)} columns to append to in row {shown(row)} hold more than {ANSWER_BYTES} bytes "
+                "together with what is appended: append to fewer of them at a time"
+            )
+        if size - held > HELD_AT_ONCE:
+            hold_at_once(_COPIES_ANSWERED * (size - held))
+            held = size
+        operation = (PUT, family, qualifier, time_after(row, cell), old + suffix)
+        sent.add(value)
+        made.add(operation)
+        operations.append(operation)
+        ttls.append(ttl_millis or old_ttl)
+        pause()
+    check_as_sent(row, checksum, sent.value())
+    puts = RowMutation(row, operations, checksum=made.value())
     if any(ttls):
         puts.ttls = ttls
     return puts

@@ -19,10 +19,9 @@ write of it, so that nothing is stored that changed in memory meanwhile (decisio
 from collections.abc import Sequence
 from typing import Final, final
 
-from hbtable.errors import InvalidRequest, LimitExceeded, StaleLocation, Unavailable
+from hbtable.errors import InvalidRequest, StaleLocation, Unavailable
 from hbtable.model.additions import check_additions, incremented
 from hbtable.model.call_checksums import (
-    AppendChecksum,
     check_as_sent,
     checksum_of_condition,
     checksum_of_increment,
@@ -30,10 +29,10 @@ from hbtable.model.call_checksums import (
 )
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.condition import ALWAYS, check_condition, is_met
-from hbtable.model.mutation import DELETE_VERSION, PUT, MadeChecksum, Operation, RowMutation, keep_checksums_in_parts
-from hbtable.model.read import ANSWER_BYTES, ReadSpec, bytes_of
+from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation, keep_checksums_in_parts
+from hbtable.model.read import ReadSpec, bytes_of
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
-from hbtable.runtime.request_budget import HELD_AT_ONCE, current_budget, hold_at_once
+from hbtable.runtime.request_budget import current_budget
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -45,7 +44,7 @@ from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.condition import KnownAnswers, NotAnswered
-from hbtable.tablet.writes.made_puts import made_puts
+from hbtable.tablet.writes.made_puts import made_of_suffixes, made_puts
 from hbtable.tablet.writes.row_locks import CountUnderWay, HeldRow, InFlightWrite
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
@@ -54,8 +53,6 @@ _CHECKED_AT_ONCE: Final = 1024
 """Operations."""
 _TRIES: Final = 20
 """To read a row that others change before a costly condition of it is known."""
-_COPIES: Final = 3
-"""Of an appended value there are at once: in the operation, in the log's record and in the answer."""
 
 
 @final
@@ -152,57 +149,50 @@ class ReadModifyWriter:
         try:
             row_locks.wait_until_visible(row)
             while True:
+                ranges_deleted = self._state.ranges_deleted
+                puts = made_of_suffixes(row, values, ttl_millis, self._newest, self._time, pacer.pause, checksum)
                 try:
-                    return self._lengthen(row, values, ttl_millis, pacer, checksum)
+                    return self._written(puts, ranges_deleted)
                 except ReadIsOld:
                     continue
         finally:
             row_locks.release(row)
 
     @switches
-    def _lengthen(
-        self,
-        row: bytes,
-        values: Sequence[tuple[bytes, bytes, bytes]],
-        ttl_millis: int,
-        pacer: Pacer,
-        checksum: int,
-    ) -> list[Cell]:
-        """The caller holds the row. ReadIsOld: nothing happened."""
-        ranges_deleted = self._state.ranges_deleted
-        operations: list[Operation] = []
-        ttls: list[int] = []
-        sent, made = AppendChecksum(row, ttl_millis), MadeChecksum(row)
-        size = held = 0
-        for value in values:
-            family, qualifier, suffix = value
-            cell, old_ttl = self._newest(row, family, qualifier)
-            old = cell[2] if cell is not None else b""
-            size += len(family) + len(qualifier) + len(old) + len(suffix)
-            if size > ANSWER_BYTES:
-                raise LimitExceeded(
-                    f"the {len(values)} columns to append to in row {shown(row)} hold more than {ANSWER_BYTES} bytes "
-                    "together with what is appended: append to fewer of them at a time"
-                )
-            if size - held > HELD_AT_ONCE:
-                hold_at_once(_COPIES * (size - held))
-                held = size
-            operation = (PUT, family, qualifier, self._time(row, cell), old + suffix)
-            sent.add(value)
-            made.add(operation)
-            operations.append(operation)
-            ttls.append(ttl_millis or old_ttl)
-            pacer.pause()
-        check_as_sent(row, checksum, sent.value())
-        mutation = RowMutation(row, operations, checksum=made.value())
-        if any(ttls):
-            mutation.ttls = ttls
-        built = self._writer.commit([mutation], ranges_deleted)
+    def _written(self, puts: RowMutation, ranges_deleted: int) -> list[Cell]:
+        """The cells of these puts, once they are there. The caller holds the row. ReadIsOld: nothing happened."""
+        built = self._writer.commit([puts], ranges_deleted)
         pacer = self._pacer()  # it is done, whatever it costs
         return [
             (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
-            for _, family, qualifier, timestamp, value in with_pauses(operations, pacer.pause)
+            for _, family, qualifier, timestamp, value in with_pauses(puts.operations, pacer.pause)
         ]
+
+    @switches
+    def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
+        """As rpc.services.TabletService.add_to_columns."""
+        pacer = self._pacer()  # one: each new one would let as much more be done before it switches
+        row = mutation.row
+        self._check(row, ())
+        added_to = check_additions(mutation, pacer.pause)
+        if not added_to or len(added_to) != len(mutation.operations):
+            raise InvalidRequest(
+                f"a change of row {shown(row)} that answers the new cells has increments and appends alone"
+            )
+        self._check(row, added_to)
+        keep_checksums_in_parts((mutation,), pacer.pause)
+        row_locks = self._state.row_locks
+        row_locks.acquire(row)
+        try:
+            row_locks.wait_until_visible(row)
+            while True:
+                ranges_deleted = self._state.ranges_deleted
+                try:
+                    return self._written(self._with_puts(mutation, pacer), ranges_deleted)
+                except ReadIsOld:
+                    continue
+        finally:
+            row_locks.release(row)
 
     @switches
     def check_and_mutate(

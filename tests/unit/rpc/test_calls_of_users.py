@@ -65,6 +65,9 @@ class Service:
     def mutate_if(self, *arguments: Any) -> Any:
         return self._note(True, *arguments)
 
+    def add_to_columns(self, *arguments: Any) -> Any:
+        return self._note([(b"f:q", 5, b"v")], *arguments)
+
     def delete_range(self, *arguments: Any) -> Any:
         return self._note(None, *arguments)
 
@@ -105,6 +108,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "append": (1, b"r", [(b"f", b"q", b"v")], 9, 77),
     "check_and_mutate": (1, b"r", b"f", b"q", None, MUTATION, 0),
     "mutate_if": (1, b"r", EVERYTHING, "", None, MUTATION, 0),
+    "add_to_columns": (1, MUTATION),
     "delete_range": (1, b"r", b"s", 5),
 }
 

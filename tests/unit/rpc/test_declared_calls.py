@@ -11,6 +11,8 @@ import pytest
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.hbase.relays.relayed_calls import RelayedCalls
 from hbtable.master.service import MasterCalls
+from hbtable.model.additions import INCREMENT
+from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanRequest
@@ -40,6 +42,7 @@ ARGUMENTS = {
         (7, b"r", ReadSpec({b"f": frozenset((b"q",))}, 3, 9), "<=", b"v", MUTATION, 0),
         (7, b"r", EVERYTHING, "", None, MUTATION, 5),
     ],
+    "add_to_columns": [(7, RowMutation(b"r", [(INCREMENT, b"f", b"q", SERVER_TIME, bytes(8))], False, 0))],
     "relay_read": [(7, b"call")],
     "relay_write": [(7, b"call"), (7, b"")],
     "load_tablet": [(1, RECORD, SCHEMA)],
@@ -98,6 +101,7 @@ ANSWERS = {
     "append": [(b"f:q", 1, b"v")],
     "check_and_mutate": True,
     "mutate_if": True,
+    "add_to_columns": [(b"f:q", 1, b"v")],
     "scan_with_times": ScanPage([(b"r", [(b"f:q", 5, b"v")])], None),
     "relay_read": b"answer",
     "relay_write": b"",

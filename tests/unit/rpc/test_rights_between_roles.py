@@ -81,6 +81,7 @@ FOR_USERS: Final[dict[str, Need]] = {
     "append": Need("RW", COLUMN, (b"r", [(b"f", b"q", b"v")], 0, 0)),
     "check_and_mutate": Need("RW", COLUMN, (b"r", b"f", b"q", None, _PUT, 0)),
     "mutate_if": Need("RW", COLUMN, (b"r", ReadSpec({b"f": frozenset((b"q",))}), "=", None, _PUT, 0)),
+    "add_to_columns": Need("RW", COLUMN, (_PUT,)),
     "delete_range": Need("W", of_table(TABLE), (b"r", b"s", 5)),
 }
 """Need the key, and of a user's table this of the call's user; of METADATA, which is the roles' own, the key alone."""

@@ -35,9 +35,13 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "append": (b"r", [(b"f", b"q", b"v")]),
     "check_and_mutate": (b"r", b"f", b"q", None, PUT_F),
     "mutate_if": (b"r", ReadSpec({b"f": None}), "", None, PUT_F),
+    "add_to_columns": (PUT_F,),
     "delete_range": (b"r", b"s", 5),
 }
-NEEDS = {"mutate": "W", "increment": "RW", "append": "RW", "check_and_mutate": "RW", "mutate_if": "RW"}
+NEEDS = {
+    "mutate": "W",
+    **dict.fromkeys(("increment", "append", "add_to_columns", "check_and_mutate", "mutate_if"), "RW"),
+}
 
 
 class Inner(TabletService):

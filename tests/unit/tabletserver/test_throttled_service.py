@@ -32,13 +32,14 @@ from tests.unit.tabletserver.test_guarded_service import CALLS, TABLETS
 
 ANN = User("ann")
 READS = {"read_rows", "scan", "scan_with_times"}
-BOTH = {"increment", "append", "check_and_mutate", "mutate_if"}
+BOTH = {"increment", "append", "add_to_columns", "check_and_mutate", "mutate_if"}
 ROW = (b"r", [(b"f:q", 5, b"x" * 100)])
 ANSWERS: dict[str, Any] = {
     "read_rows": [ROW],
     "scan": ScanPage([ROW], None),
     "scan_with_times": ScanPage([ROW], None),
     "append": ROW[1],
+    "add_to_columns": ROW[1],
     "increment": 5,
     "check_and_mutate": True,
     "mutate_if": True,
@@ -162,6 +163,7 @@ REFUSED = {
     "mutate": "Puts",
     "increment": "Increments",
     "append": "Appends",
+    "add_to_columns": "Increments",
     "check_and_mutate": "Puts",
     "mutate_if": "Puts",
 }

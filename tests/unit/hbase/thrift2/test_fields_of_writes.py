@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from hbtable.errors import UnsupportedFormat
 from hbtable.hbase.codec.thrift2_structs import (
     TCellVisibility,
     TColumn,
@@ -19,6 +20,7 @@ from hbtable.hbase.codec.thrift2_structs import (
 )
 from hbtable.hbase.errors import JavaError
 from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
+from hbtable.model.additions import INCREMENT, counter_bytes
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec
@@ -36,7 +38,8 @@ class Recording:
     def canonical(self, name: bytes) -> bytes:
         return name
 
-    def check_counters(self, name: bytes, columns: Any) -> None: ...
+    def check_counters(self, name: bytes, columns: Any) -> None:
+        self.asked.append("checked")
 
     def mutate(self, mutations: Any) -> None:
         self.asked += [_parts(one) for one in mutations]
@@ -51,6 +54,10 @@ class Recording:
     def append(self, *asked: Any) -> list[Any]:
         self.asked.append(asked)
         return [(family + b":" + qualifier, 1, value) for family, qualifier, value in asked[1]]
+
+    def add_to_columns(self, mutation: RowMutation) -> list[Any]:
+        self.asked.append(_parts(mutation))
+        return [(family + b":" + qualifier, 1, value) for _, family, qualifier, _, value in mutation.operations]
 
     def increment(self, *asked: Any) -> int:
         self.asked.append(asked)
@@ -124,6 +131,42 @@ def test_each_field_is_obeyed_or_refused(name: str, field: str) -> None:
     changed = given._replace(**{field: OTHERWISE[field]})
     same = done(lambda calls: call(calls, given)) == done(lambda calls: call(calls, changed))
     assert same is ((name, field) in PASSED_OVER)
+
+
+def counters(*columns: tuple[bytes, int]) -> Thrift2Increment:
+    return Thrift2Increment(b"r", [TColumnIncrement(b"f", qualifier, amount) for qualifier, amount in columns])
+
+
+def test_several_counters_are_one_change_of_the_row() -> None:
+    (asked,), answer = done(lambda calls: calls.increment(b"t", counters((b"b", 2), (b"a", -1))))
+    amounts = ((b"b", 2), (b"a", -1))
+    operations = [(INCREMENT, b"f", name, SERVER_TIME, counter_bytes(amount)) for name, amount in amounts]
+    assert asked == (b"r", operations, False, 0)
+    assert [(one.qualifier, one.value) for one in answer.column_values] == [
+        (b"a", counter_bytes(-1)),
+        (b"b", counter_bytes(2)),
+    ]
+
+
+@pytest.mark.parametrize("columns", [[(b"q", 5)], [(b"q", -(2**63)), (b"q", 2**63 - 1), (b"q", 1)]])
+def test_a_single_counter_goes_the_short_way(columns: list[tuple[bytes, int]]) -> None:
+    """Named several times, each amount is added to the old value; beyond 64 bits it goes on at the other end."""
+    asked, answer = done(lambda calls: calls.increment(b"t", counters(*columns)))
+    assert asked == [(b"r", b"f", b"q", columns[-1][1])]
+    old = 1 - columns[-1][1]
+    assert [one.value for one in answer.column_values] == [counter_bytes(old + amount) for _, amount in columns]
+
+
+def test_a_tablet_server_that_does_not_know_the_call_adds_to_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(table: Recording, mutation: RowMutation) -> list[Any]:
+        raise UnsupportedFormat("nothing was done: upgrade the older one")
+
+    monkeypatch.setattr(Recording, "add_to_columns", refuse)
+    asked, answer = done(lambda calls: calls.increment(b"t", counters((b"b", 2), (b"a", -1))))
+    assert asked == ["checked", (b"r", b"f", b"b", 2), (b"r", b"f", b"a", -1)]
+    assert [one.value for one in answer.column_values] == [counter_bytes(1)] * 2
 
 
 def test_an_append_lives_as_long_as_it_says() -> None:

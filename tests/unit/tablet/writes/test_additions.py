@@ -10,6 +10,7 @@ from hbtable.model.additions import APPEND, INCREMENT
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.condition import ALWAYS
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, Operation, RowMutation, checksum_of
+from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec
 from hbtable.runtime.request_budget import counted_request
 from hbtable.tablet.tablet import Tablet
@@ -125,6 +126,62 @@ def test_what_cannot_be_added_changes_nothing(operation: Any, error: type[Except
         assert values(tablet, b"r") == {b"f:text": b"text"}
 
     in_bench(main)
+
+
+def test_who_asks_for_the_new_cells_gets_all_of_them_or_nothing_is_changed() -> None:
+    def main(bench: Bench, tablet: Tablet) -> None:
+        first = put(b"r", b"f:n", number(2**63 - 1))
+        first.ttl_millis = 10_000
+        tablet.mutate([first, put(b"r", b"f:text", b"text"), put(b"r", b"g:a", b"x")])
+        operations = [adding(b"f:n", 1), appending(b"g:a", b"y"), adding(b"g:new", 0)]
+        cells = tablet.add_to_columns(RowMutation(b"r", operations))
+        assert [(column, value) for column, _, value in cells] == [
+            (b"f:n", number(-(2**63))), (b"g:a", b"xy"), (b"g:new", number(0)),
+        ]  # fmt: skip
+        before = tablet.read_rows([b"r"], EVERYTHING)
+        assert {*cells} <= {*before[0][1]}
+        refused: list[tuple[list[Operation], type[Exception], str]] = [
+            ([*operations, adding(b"f:text", 1)], NotACounter, "Field is not a long, it's 4 bytes wide"),
+            ([*operations, adding(b"g:new", 1)], InvalidRequest, "names it once more"),
+            ([*operations, adding(b"none:q", 1)], InvalidRequest, "none"),
+            ([*operations, (PUT, b"f", b"p", SERVER_TIME, b"1")], InvalidRequest, "increments and appends alone"),
+            ([], InvalidRequest, "increments and appends alone"),
+        ]
+        for wrong, error, message in refused:
+            with pytest.raises(error, match=message):
+                tablet.add_to_columns(RowMutation(b"r", wrong))
+        sent = checksum_of(RowMutation(b"r", [adding(b"g:new", 3)]))
+        with pytest.raises(MemoryDamaged):
+            tablet.add_to_columns(RowMutation(b"r", [adding(b"g:new", 1)], checksum=sent))
+        assert tablet.read_rows([b"r"], EVERYTHING) == before
+        bench.runtime.sleep(11)
+        assert b"f:n" not in values(tablet, b"r"), "it has the old cell's time to live"
+
+    in_bench(main)
+
+
+@pytest.mark.parametrize("durability", ["os", "sync"])
+def test_several_clients_count_in_two_columns_at_once(durability: str) -> None:
+    bench = Bench(0, durability)
+
+    def main() -> None:
+        tablet = bench.open()
+        answers: list[tuple[bytes, ...]] = []
+
+        def client() -> None:
+            for _ in range(20):
+                cells = tablet.add_to_columns(RowMutation(b"r", [adding(b"f:n", 1), adding(b"g:m", 1)]))
+                answers.append(tuple(value for _, _, value in cells))
+                bench.runtime.sleep(0)
+
+        tasks = [bench.runtime.spawn(client) for _ in range(5)]
+        for task in tasks:
+            task.join()
+        assert sorted(answers) == [(number(n), number(n)) for n in range(1, 101)]
+        tablet.delete_range(RowRange(b"", b""), SERVER_TIME)
+        assert [value for _, _, value in tablet.add_to_columns(RowMutation(b"r", [adding(b"f:n", 7)]))] == [number(7)]
+
+    bench.run(main)
 
 
 def test_a_change_that_is_always_made_reads_nothing_first() -> None:

@@ -12,7 +12,7 @@ from hbtable.model.mutation import DELETE_COLUMN, PUT, MadeChecksum, RowMutation
 from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.thrift_transport import CheckedTabletService
 from hbtable.tablet.tablet import Tablet
-from hbtable.tablet.writes import read_modify_write
+from hbtable.tablet.writes import made_puts, read_modify_write
 from hbtable.thrift.message import MessageReader
 from tests.harness.tablet_bench import Bench, everything, put
 
@@ -153,7 +153,8 @@ def test_what_was_made_of_a_call_is_refused_when_it_changes_at_the_gate(method: 
             super().__init__(*arguments, **named)
             made.append(self)
 
-    monkeypatch.setattr(read_modify_write, "RowMutation", Seen)
+    for module in (read_modify_write, made_puts):
+        monkeypatch.setattr(module, "RowMutation", Seen)
     calls: dict[str, Callable[[Tablet], object]] = {
         "increment": lambda tablet: tablet.increment(b"r", b"f", b"n", 1),
         "append": lambda tablet: tablet.append(b"r", VALUES),
@@ -213,7 +214,8 @@ def test_arguments_of_wrong_types_have_none(wrong: Any) -> None:
 
 def test_the_planted_bug_is_found(monkeypatch) -> None:
     """The arguments are believed."""
-    monkeypatch.setattr(read_modify_write, "check_as_sent", lambda row, sent, found: None)
+    for module in (read_modify_write, made_puts):
+        monkeypatch.setattr(module, "check_as_sent", lambda row, sent, found: None)
     for method in ("increment", "append"):
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             test_what_changes_while_the_call_waits_for_its_row_is_refused(method)
