@@ -19,6 +19,7 @@
 #   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
 #   make bench-arrow  rows a second of to_arrow over Thrift beside a happybase scan
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
+#   make difffuzz-thrift2  the same of Thrift2
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 #
 # The long campaigns in full; each prints its seed:
@@ -261,6 +262,10 @@ filter-fuzz: $(VENV)/.test
 .PHONY: difffuzz
 difffuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.difffuzz --seed $(SEED) $(ARGS)
+
+.PHONY: difffuzz-thrift2
+difffuzz-thrift2: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.difffuzz.thrift2 --seed $(SEED) $(ARGS)
 
 # Programs over happybase, open() and connect(), and over the latter two with what happybase does not have.
 .PHONY: programs

@@ -38,6 +38,7 @@ LONG: Final = {
     "patterns that wear a database out": 11,
     "hbtable bench with servers of its own": 10,
     "a lie in each method": 10,
+    "random Thrift2 calls beside a real HBase": 40,
     "earth on Dask": 9,
     "earth in processes": 9,
     "personalized search in processes": 9,
