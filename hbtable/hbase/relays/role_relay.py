@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, final
 
-from hbtable.errors import HbtableError, OutcomeUnknown, StaleLocation, Unavailable, UnsupportedFormat
+from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable, UnsupportedFormat
 from hbtable.hbase.cell_methods import PASSED_ON_READS, PASSED_ON_WRITES
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.relays.relay import Located, Message, are_puts, located
@@ -56,7 +56,8 @@ class RoleRelay:
     @switches
     def ask(self, method: ThriftMethod, values: Sequence[Any], source: Message) -> bytes | None:
         """The answer that the server of the row made; None: the call is to be done here, and nothing was done yet.
-        *Switches.* OutcomeUnknown; StaleLocation and Unavailable after as many tries as ever."""
+        *Switches.* OutcomeUnknown; StaleLocation and Unavailable after as many tries as ever; LockLost: of this role's
+        own session."""
         write = method.name in PASSED_ON_WRITES
         if not write and method.name not in PASSED_ON_READS:
             return None
@@ -75,8 +76,8 @@ class RoleRelay:
             if write and are_puts(values[2]):
                 raise of_puts(error) from error
             raise
-        except (StaleLocation, Unavailable):
-            raise
+        except (StaleLocation, Unavailable, LockLost):
+            raise  # a write that goes out when this role's session is over may have been done: not once more
         except HbtableError:
             return None
         self.count.value += 1

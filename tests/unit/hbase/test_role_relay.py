@@ -14,6 +14,7 @@ from hbtable.client.client import Client
 from hbtable.errors import (
     HbtableError,
     InvalidRequest,
+    LockLost,
     NoSuchFamily,
     OutcomeUnknown,
     StaleLocation,
@@ -304,7 +305,7 @@ def test_all_other_calls_are_done_here(call: Any, tablet: Any, mine: str, whole:
 def test_what_was_refused_there_is_told_here_and_what_was_tried_in_vain_is_not_tried_again() -> None:
     for call in (READ, PUT, DELETE):
         assert ask(relay_of(NoSuchFamily("none"))[0], call) is None
-        for error in (StaleLocation("moved"), Unavailable("away")):
+        for error in (StaleLocation("moved"), Unavailable("away"), LockLost("this role's session is over")):
             with pytest.raises(type(error)):
                 ask(relay_of(error)[0], call)
     with pytest.raises(PutsUnknown, match="may be sent again"):
