@@ -210,9 +210,11 @@ class Reconciler:
         if table.state is not TableState.ENABLED:
             return Decision(self._tables.resume(table))
         decision = self._serve_table(table, rows, reports)
-        if not decision.message:
-            return Decision(self._tables.handovers.hand_over(table, rows, reports))
-        return decision
+        if decision.message and not decision.waits:
+            return decision
+        # Also beside a tablet that nobody can serve now: the others of a server that stops do not wait for it.
+        handed_over = self._tables.handovers.hand_over(table, rows, reports)
+        return Decision(handed_over) if handed_over else decision
 
     @switches
     def _tell_schema(self, table: TableRecord, reports: ServerReports) -> Decision:

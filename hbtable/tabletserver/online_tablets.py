@@ -208,6 +208,12 @@ class OnlineTablets:
             self._note(tablet.record, LEFT, self._incarnation, why)
             log.info("tablet %d: unloaded", tablet_id)
 
+    @switches
+    def has_next_owner(self, record: TabletRecord) -> bool:
+        """Whether METADATA names a server for this tablet, which was unloaded here, or has it no more. Its errors."""
+        current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        return current is None or current.tablet_id != record.tablet_id or bool(current.owner)
+
     def abandon(self, record: TabletRecord) -> None:
         """Takes out a tablet that belongs to someone else by now, without a flush; not one of the same id that came
         back in a later generation. Does not switch."""

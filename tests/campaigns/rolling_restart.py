@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import happybase
@@ -35,6 +36,8 @@ class Writer(threading.Thread):
         self.last = 0
         """The number that was acknowledged last."""
         self.pause = 0.0
+        self.paused_at = 0.0
+        """When the longest pause began, as the logs tell the time."""
         self.errors: list[str] = []
         self.halt = threading.Event()
 
@@ -52,7 +55,10 @@ class Writer(threading.Thread):
         while not self.halt.wait(0.1):
             table.put(self.row, {b"f:v": b"%d" % (self.last + 1)})
             self.last += 1
-            self.pause, before = max(self.pause, time.monotonic() - before), time.monotonic()
+            now = time.monotonic()
+            if now - before > self.pause:
+                self.pause, self.paused_at = now - before, time.time() - (now - before)
+            before = now
 
 
 def restart(cluster: ProcessCluster, server: RoleProcess, tablets: int) -> None:
@@ -65,8 +71,8 @@ def restart(cluster: ProcessCluster, server: RoleProcess, tablets: int) -> None:
     new = cluster.start_server("--port", str(server.port))
     eventually(lambda: cluster.owners("t").count(new.port) > 0.9 * tablets / 3, _LONG, "it has its share again")
     print(
-        f"{server.incarnation} stopped with {code} after {stopped - began:.1f} s and had its share again "
-        f"{time.monotonic() - stopped:.1f} s later",
+        f"{_clock(time.time())} {server.incarnation} stopped with {code} after {stopped - began:.1f} s and had its "
+        f"share again {time.monotonic() - stopped:.1f} s later",
         flush=True,
     )
 
@@ -106,6 +112,10 @@ def run(cluster: ProcessCluster, tablets: int, rows: int, chance: random.Random)
     ]
 
 
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
 def ports(cluster: ProcessCluster) -> list[int]:
     return [server.port for server in cluster.servers]
 
@@ -113,10 +123,13 @@ def ports(cluster: ProcessCluster) -> list[int]:
 def _tell(when: str, writers: list[Writer]) -> None:
     pauses = sorted(writer.pause for writer in writers)
     print(
-        f"{when}: pause of a row {statistics.median(pauses):.2f} s in the median, {pauses[-1]:.2f} s at worst; "
+        f"{when}: pause of a row {statistics.median(pauses):.2f} s in the median, "
+        f"{pauses[len(pauses) * 99 // 100]:.2f} s in 99 of 100, {pauses[-1]:.2f} s at worst; "
         f"{sum(writer.last for writer in writers)} puts, {sum(len(writer.errors) for writer in writers)} errors",
         flush=True,
     )
+    for writer in sorted(writers, key=lambda one: -one.pause)[:8]:
+        print(f"  {writer.row.decode()} {writer.pause:.2f} s from {_clock(writer.paused_at)}", flush=True)
     for writer in writers:
         writer.pause = 0.0
 

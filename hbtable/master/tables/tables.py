@@ -55,8 +55,9 @@ from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.handovers import Handovers
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
+from hbtable.master.tablets.pace import MovePace
 from hbtable.master.tablets.placement import Placement
-from hbtable.master.tablets.relocations import Relocations
+from hbtable.master.tablets.relocations import MOST_AT_ONCE, Relocations
 from hbtable.master.tablets.server_load import takers
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
@@ -132,13 +133,14 @@ class TableOperations:
             self._delete,
         )
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
-        self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows)
+        pace = MovePace(runtime, MOST_AT_ONCE)
+        self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows, pace)
         new_id, ask = new_ids.tablet, request_cycle
         self.merges = Merges(
             catalog, placement, reports, self.operation, self.settled, shared_file, new_id, wall_millis, ask
         )
         self.relocations = Relocations(
-            runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle
+            runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle, pace
         )
         self.balancer = Balancer(runtime.clock_seconds, session, catalog, reports, self.relocations)
         self.decommissions = Decommissions(runtime, session, placement, reports, self.relocations)

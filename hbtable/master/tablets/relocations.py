@@ -19,6 +19,7 @@ from hbtable.errors import Conflict, HbtableError
 from hbtable.master.background_work import BackgroundWork
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tablets.balancing import Move
+from hbtable.master.tablets.pace import MovePace
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.server_load import takers
 from hbtable.metadata.catalog import Catalog
@@ -30,9 +31,9 @@ from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 32
-"""Tablets that move at a time. More: a new server has its share sooner, and more rows wait at once; each waits for its
-own tablet alone."""
+MOST_AT_ONCE: Final = 32
+"""Tablets that move at a time, and in a batch. More: a new server has its share sooner, and more rows wait at once;
+each waits for its own tablet alone. Fewer move at a time while each takes long (pace.py)."""
 _LONGEST_REST_SECONDS: Final = 30.0
 """Between a plan of which a move failed and the next one; the first pause is a second, and each is twice the last."""
 
@@ -44,7 +45,7 @@ GoesOn = Callable[[ServerReports], bool]
 class Relocations(BackgroundWork):
     """Carries one plan out at a time. `operation` and `is_busy` are those of TableOperations; `check_master` raises
     when this is not the master; `on_end` is called when a plan that moved something, or failed, is over, and must not
-    switch."""
+    switch. `pace`: of all moves that the master chooses."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Relocations(BackgroundWork):
         is_busy: Callable[[bytes], bool],
         check_master: Callable[[], None],
         on_end: Callable[[], None],
+        pace: MovePace,
     ) -> None:
         super().__init__(runtime, "move tablets", "tablets stay where they are")
         self._catalog = catalog
@@ -65,6 +67,7 @@ class Relocations(BackgroundWork):
         self._is_busy = is_busy
         self._check_master = check_master
         self._on_end = on_end
+        self._pace = pace
         self._turn = runtime.lock()
         self._failed = 0
         """Plans in a row of which a move failed."""
@@ -133,12 +136,12 @@ class Relocations(BackgroundWork):
         """Moves them, batch after batch, until one fails, or a server comes or goes. The failures of the last batch;
         that a tablet changed since the plan is none. LockLost and Unavailable when this is not the master."""
         with self._turn:
-            for first in range(0, len(moves), _AT_ONCE):
+            for first in range(0, len(moves), MOST_AT_ONCE):
                 self._check_master()
                 reports = self._reports()
                 if self._stopping or reports.living != planned.living or not goes_on(reports):
                     break
-                batch = [move for move in moves[first : first + _AT_ONCE] if _is_as_planned(move, reports)]
+                batch = [move for move in moves[first : first + MOST_AT_ONCE] if _is_as_planned(move, reports)]
                 failed = self._move_batch(batch, names, reports)
                 if failed:
                     return failed
@@ -158,7 +161,7 @@ class Relocations(BackgroundWork):
 
         jobs = [job(table_id, moves) for table_id, moves in of_tables.items()]
         failed: list[HbtableError] = []
-        for outcome in run_all(self._runtime, _AT_ONCE, jobs, "move tablets of a table"):
+        for outcome in run_all(self._runtime, MOST_AT_ONCE, jobs, "move tablets of a table"):
             failed += [outcome] if isinstance(outcome, HbtableError) else outcome
         return failed
 
@@ -177,7 +180,7 @@ class Relocations(BackgroundWork):
             def job(move: Move) -> Callable[[], None]:
                 return lambda: self._move(move, schema, reports)
 
-            outcomes = run_all(self._runtime, _AT_ONCE, [job(move) for move in moves], "move")
+            outcomes = run_all(self._runtime, MOST_AT_ONCE, [job(move) for move in moves], "move")
         failed = [one for one in outcomes if isinstance(one, HbtableError) and not isinstance(one, Conflict)]
         for error in failed:
             log.info("master: a tablet was not moved: %s", error)
@@ -188,7 +191,8 @@ class Relocations(BackgroundWork):
         log.info("master: %s", move.why)
         owner = move.record.owner
         back = owner if owner in takers(reports.loads) else ""  # it has shown that it can
-        self._placement.move(move.record, move.target, move.why, schema, reports.living, back)
+        with self._pace.turn():
+            self._placement.move(move.record, move.target, move.why, schema, reports.living, back)
         self.moved += 1
 
 

@@ -1,7 +1,7 @@
 """Which tablets of servers that stop are handed over, and to whom."""
 
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.handovers import targets, to_hand_over
+from hbtable.master.tablets.handovers import given_up, targets, to_hand_over
 from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
@@ -24,9 +24,10 @@ def reports(**loads: ServerLoad) -> ServerReports:
 
 
 def test_what_a_stopping_server_serves_goes_and_nothing_else() -> None:
-    given_up, of_metadata = tablet(120, "stops"), tablet(121, "stops", METADATA_TABLE_ID)
+    gone, of_metadata = tablet(120, "stops"), tablet(121, "stops", METADATA_TABLE_ID)
     seen = reports(stops=load(*MINE, of_metadata, draining=True), a=load(*OTHERS), b=load())
-    assert to_hand_over([*MINE, *OTHERS, given_up, of_metadata], seen) == MINE
+    assert to_hand_over([*MINE, *OTHERS, gone, of_metadata], seen) == MINE
+    assert given_up([*MINE, *OTHERS, gone, tablet(122, "silent")], seen) == [gone]
 
 
 def test_nothing_goes_while_nobody_takes_it() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hbtable.errors import Unavailable
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.balancing import plan_moves
-from hbtable.master.tablets.relocations import Relocations
+from hbtable.master.tablets.pace import MovePace
+from hbtable.master.tablets.relocations import MOST_AT_ONCE, Relocations
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.status import EVERY_TABLE
 from hbtable.model.table import TableRecord, TableState
@@ -42,6 +43,7 @@ class World:
             lambda name: False,
             lambda: self.meet("master"),
             self.end,  # type: ignore[arg-type]
+            MovePace(runtime, MOST_AT_ONCE),
         )
 
     def meet(self, part: str) -> None:
@@ -109,7 +111,7 @@ def test_a_plan_that_fails_is_not_made_again_at_once(part: str) -> None:
         world.begin()
         world.wait()
         assert world.relocations.moved == 40
-        assert world.most_at_once == 32
+        assert 4 < world.most_at_once <= MOST_AT_ONCE, "they are quick"
         assert not world.begin()[1]
         world.relocations.stop()
 
