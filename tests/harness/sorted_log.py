@@ -15,5 +15,5 @@ def sort_log(
     """Nothing to do when it was sorted before. Corruption; Unavailable: the log is not fenced."""
     if fs.exists(list_path(folder)):
         return
-    segments = log_segments(fs, folder, lambda: runtime.sleep(0), manifest)
+    segments = log_segments(fs, folder, lambda: runtime.sleep(0), manifest, runtime=runtime)
     publish(fs, folder, [sort_range(runtime, fs, folder, part) for part in plan_ranges(segments, part_bytes)])

@@ -22,6 +22,7 @@ from hbtable.commitlog.segments.high_water import HighWater, read_high_water
 from hbtable.commitlog.segments.segment import Segment, incarnation_of
 from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
+from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -49,21 +50,28 @@ def log_segments(
     pause: Callable[[], None] = lambda: None,
     manifest: Manifest | None = None,
     tell: Tell = logger.log,
+    runtime: Runtime | None = None,
 ) -> list[Segment]:
     """The segments that make up the log, oldest first, their ends settled; [] when it never got a first header.
 
     `manifest`: the log's files; None: as they were published or, on a local disk, as they are. Reads all headers and
     the whole last segment, or the newest group files, and calls `pause` every few milliseconds. `tell` gets what was
-    dropped at the end, and up to where the log is known to have gone, once. May switch. Corruption. Unavailable: the
-    log is not fenced.
+    dropped at the end, and up to where the log is known to have gone, once. `runtime`: reads several segments at a
+    time; None: one after the other. May switch. Corruption. Unavailable: the log is not fenced.
     """
     files = (settled(fs, folder) if manifest is None else manifest).files
     lengths = {f"{folder}/{file.name}": file.length_bytes for file in files}
     mark = read_high_water(fs, folder, tell)
     known = f"of the log {mark.reason()}" if mark is not None else "nothing says up to where the log was synced"
     in_whole_files = any(group_name(folder, path) is not None for path in lengths)
-    settle = settled_group_files if in_whole_files else settled_chain
-    segments = settle(fs, folder, lengths, pause, lambda level, what: tell(level, f"{what}; {known}"))
+
+    def told(level: int, what: str) -> None:
+        tell(level, f"{what}; {known}")
+
+    if in_whole_files:
+        segments = settled_group_files(fs, folder, lengths, pause, told)
+    else:
+        segments = settled_chain(fs, folder, lengths, pause, told, runtime)
     if mark is not None:
         check_high_water(fs, folder, segments, mark)
     return segments

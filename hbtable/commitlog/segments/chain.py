@@ -15,8 +15,9 @@ Corruption, here:
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
 
 from hbtable.commitlog.groups import CLEAN_END, cut_short, group_at, next_group
 from hbtable.commitlog.segments.segment import (
@@ -29,12 +30,21 @@ from hbtable.commitlog.segments.segment import (
     segment_number,
     segment_path,
 )
-from hbtable.errors import Corruption, FileNotFound
+from hbtable.errors import Corruption, FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
+
+T = TypeVar("T")
 
 _STRETCH: Final = 2000
 """Groups looked at between two pauses: some milliseconds."""
+_AT_ONCE: Final = 16
+"""Files read at a time. Each read of a remote file system is a request or two, and METADATA waits for all of them: one
+after the other, those of 194 segments took minutes on a busy cluster."""
+_AT_ONCE_BYTES: Final = 16 << 20
+"""Of segments that are read whole, at a time."""
 
 
 class _End(NamedTuple):
@@ -56,9 +66,10 @@ def settled_chain(
     lengths_by_path: Mapping[str, int],
     pause: Callable[[], None],
     tell: Callable[[int, str], None],
+    runtime: Runtime | None = None,
 ) -> list[Segment]:
     """Oldest first; [] when the log never got a first header. May switch. Corruption, UnsupportedFormat. `tell`: how
-    loud, and what was dropped at the end."""
+    loud, and what was dropped at the end. `runtime`: reads several files at a time; None: one after the other."""
     lengths = {}
     for path, length in lengths_by_path.items():
         number = segment_number(folder, path)
@@ -66,9 +77,10 @@ def settled_chain(
             lengths[number] = length
     if not lengths:
         raise Corruption(folder, 0, "the log has no segment; it is created with one")
-    headers = {number: _header(fs, folder, number, length) for number, length in lengths.items()}
+    reads = [partial(_header, fs, folder, number, length) for number, length in lengths.items()]
+    headers = dict(zip(lengths, results(_read(runtime, reads)), strict=True))
     sound = {number: header for number, header in headers.items() if header is not None}
-    end = _last_end(fs, folder, sound, lengths, pause)
+    end = _last_end(fs, folder, sound, lengths, pause, runtime)
     oldest = 0 if end is None else end.oldest
     limit = header_bytes(incarnation_of(folder))
     for number in sorted(lengths, reverse=True):
@@ -113,23 +125,45 @@ def _last_end(
     headers: dict[int, SegmentHeader],
     lengths: dict[int, int],
     pause: Callable[[], None],
+    runtime: Runtime | None,
 ) -> _End | None:
     last: _End | None = None
     watermark = oldest = 0
-    for number in sorted(headers.keys() - {header.previous for header in headers.values()}, reverse=True):
-        if number < oldest:
-            continue  # no longer needed: it may vanish any moment
-        end = _end_of(fs, folder, headers[number], lengths[number], pause)
-        watermark = max(watermark, end.watermark)
-        oldest = max(oldest, end.oldest)
-        if last is None or end.segment.last_lsn > last.segment.last_lsn:
-            last = end
+    waiting = sorted(headers.keys() - {header.previous for header in headers.values()}, reverse=True)
+    while waiting:
+        count = _fitting([lengths[number] for number in waiting]) if runtime is not None else 1
+        batch, waiting = [number for number in waiting[:count] if number >= oldest], waiting[count:]
+        reads = [partial(_end_of, fs, folder, headers[number], lengths[number], pause) for number in batch]
+        for number, end in zip(batch, _read(runtime, reads), strict=True):
+            if number < oldest:
+                continue  # no longer needed: it may vanish any moment
+            if isinstance(end, HbtableError):
+                raise end
+            watermark = max(watermark, end.watermark)
+            oldest = max(oldest, end.oldest)
+            if last is None or end.segment.last_lsn > last.segment.last_lsn:
+                last = end
     if last is None:
         return None
     _, _, _, _, offset, _, lsn = last.segment
     if watermark > lsn:
         raise Corruption(last.segment.path, offset, f"group {lsn + 1} is damaged; all up to {watermark} were durable")
     return last._replace(oldest=oldest)
+
+
+def _fitting(lengths: list[int]) -> int:
+    """The number of the first ones that are read at a time; at least one."""
+    total, count = lengths[0], 1
+    while count < min(len(lengths), _AT_ONCE) and total + lengths[count] <= _AT_ONCE_BYTES:
+        total += lengths[count]
+        count += 1
+    return count
+
+
+@switches
+def _read(runtime: Runtime | None, reads: Sequence[Callable[[], T]]) -> list[T | HbtableError]:
+    """The outcome of each; without a runtime the first error ends it."""
+    return [read() for read in reads] if runtime is None else run_all(runtime, _AT_ONCE, reads, "read log")
 
 
 @switches

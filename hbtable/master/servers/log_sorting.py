@@ -91,7 +91,9 @@ class LogSorting:
             )
             return
         try:
-            segments = [] if manifest.given_up else log_segments(self._fs, folder, self._pause, manifest)
+            segments = (
+                [] if manifest.given_up else log_segments(self._fs, folder, self._pause, manifest, runtime=runtime)
+            )
             log_ranges = plan_ranges(segments, self.options.part_bytes)
             publish(self._fs, folder, _Round(self, epoch, incarnation, log_ranges, living).run())
         except OutOfSpace as error:

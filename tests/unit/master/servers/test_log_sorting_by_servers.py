@@ -9,7 +9,7 @@ from hbtable.commitlog.recovery.log_ranges import decode_range
 from hbtable.commitlog.recovery.recovered_edits import recovered, sorted_runs
 from hbtable.commitlog.recovery.sorted_runs import list_path
 from hbtable.commitlog.recovery.sorting import sort_range
-from hbtable.commitlog.segments.segment import log_folder
+from hbtable.commitlog.segments.segment import decode_header, encode_header, log_folder, segment_path
 from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import Corruption, HbtableError, LockLost, StaleLocation, Unavailable
 from hbtable.fs.interface import HDFS
@@ -20,6 +20,7 @@ from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
 from hbtable.metrics.registry import Registry
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness.delegating_fake import DelegatingFake
 
 NAME = "00000001-dead"
 FOLDER = log_folder(NAME)
@@ -201,3 +202,54 @@ def test_a_server_is_expired_when_its_lock_is_free_and_only_then() -> None:
         assert master.list("/servers") == []
 
     runtime.run(main)
+
+
+class Far(DelegatingFake):
+    """A file system of which each file's reads, and its seal, take a while."""
+
+    def __init__(self, inner, runtime: SimulatedRuntime, seconds: float) -> None:
+        super().__init__(inner)
+        self._runtime, self._seconds = runtime, seconds
+
+    def open(self, path: str):
+        self._runtime.sleep(self._seconds)
+        return self.inner.open(path)
+
+    def read_file(self, path: str) -> bytes:
+        self._runtime.sleep(self._seconds)
+        return self.inner.read_file(path)
+
+    def seal(self, path: str) -> int:
+        self._runtime.sleep(self._seconds)
+        return self.inner.seal(path)
+
+
+@pytest.mark.parametrize("left", [0, 190])
+def test_a_log_of_many_segments_is_recovered_in_a_few_rounds_of_reads(left: int) -> None:
+    """METADATA waits for it. `left`: of 200 segments, those that were given up before their first group, as on a file
+    system that is slow: none of them is followed by another one."""
+    bench, seconds = Bench(), 0.5
+
+    def main() -> float:
+        options = LogOptions(durability="os", segment_bytes=450)
+        log = LogWriter(bench.runtime, bench.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
+        for n in range(1, 201 - left):
+            key = b"row%d\x00\x01f\x00q\x00\x01" % n + bytes(18)
+            log.commit(1, n, encode_record(1, 1, n, 0, [(key, b"v" * 400)]), lambda: None)
+        log.close()
+        paths = sorted(status.path for status in bench.fs.list_files(FOLDER) if status.path.endswith(".log"))
+        last = len(paths)
+        header = decode_header(bench.fs.read_file(paths[-1])[:512], paths[-1], NAME, last)
+        for number in range(last + 1, last + 1 + left):
+            given_up = header._replace(number=number)
+            bench.fs.write_file(segment_path(FOLDER, number), encode_header(given_up))
+        assert last + left >= 200
+        fs = Far(Shared(bench.fs), bench.runtime, seconds)
+        began = bench.runtime.clock_seconds()
+        LogSorting(bench.runtime, fs, bench, bench.expire).sort(7, NAME, [])  # type: ignore[arg-type]
+        took = bench.runtime.clock_seconds() - began
+        assert [record.sequence for record in recovered(bench.fs, FOLDER, 1, 1)] == list(range(1, 201 - left))
+        return took
+
+    took = bench.runtime.run(main)
+    assert took < seconds * 200 / 3, "sealed, and looked at, by sixteen; sorted by eight"
