@@ -33,13 +33,14 @@ from hbtable.commitlog.segments.gathering import GroupGathering
 from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.commitlog.segments.rest_check import RestCheck
+from hbtable.commitlog.segments.roll_requests import RollRequest
 from hbtable.commitlog.segments.rolling import SegmentRoller
 from hbtable.commitlog.segments.segment import segment_path
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Histogram, Registry
-from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.interface import Runtime
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
@@ -100,8 +101,7 @@ class LogWriter(TabletNeeds):
         """There are segments to let go."""
         self._check_due = False
         """Nothing was written for a while."""
-        self._rolls: list[tuple[Event, list[HbtableError]]] = []
-        """For each task that waits for a new segment: its event, and a list for the error that kept it from coming."""
+        self._rolls: list[RollRequest] = []
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._segments = SegmentRoller(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
@@ -309,12 +309,10 @@ class LogWriter(TabletNeeds):
         """As CommitLog.roll. StorageFailed when the log has broken."""
         if self._state.closing:
             raise Unavailable("the commit log is being closed")
-        done, errors = self._runtime.event(), list[HbtableError]()
-        self._rolls.append((done, errors))
+        request = RollRequest(self._runtime)
+        self._rolls.append(request)
         self._start()
-        done.wait()
-        for error in errors:
-            raise error
+        request.wait()
 
     @switches
     def _begin_segment(self) -> None:
@@ -332,9 +330,8 @@ class LogWriter(TabletNeeds):
             self._break(error)
             failed = [self._state.failure(self._state.reason)]
         finally:
-            for done, errors in rolls:
-                errors += failed
-                done.set()
+            for request in rolls:
+                request.answer(failed)
 
     def _ask_for_check(self) -> None:
         if not self._state.reason and not self._state.closing:
