@@ -15,14 +15,13 @@ from hbtable.access.login import CertificateLogin, Login
 from hbtable.access.user import User, act_as
 from hbtable.errors import HbtableError, NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase import errors
-from hbtable.hbase.audit import DENIED, UNHEARD, come_from
-from hbtable.hbase.codec.answers import Dialect
+from hbtable.hbase.audit import come_from
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
-from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
 from hbtable.hbase.codec.wires import Wire, head_of_refused
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.failed_calls import FailedCalls
 from hbtable.hbase.open_logins import OpenLogin, gate
 from hbtable.hbase.opening import open_stream
 from hbtable.hbase.read_ahead import ReadAhead
@@ -31,7 +30,7 @@ from hbtable.hbase.relays.direct_calls import DirectCalls, PassOn
 from hbtable.hbase.relays.relay import RELAYED, Ask, bid_farewell
 from hbtable.hbase.sending import send_large
 from hbtable.hbase.transports.discarding import answer_apart, discard
-from hbtable.hbase.wrong_protocols import FELL_SILENT, NO_ENCRYPTION, explanation, reason, unknown_method
+from hbtable.hbase.wrong_protocols import FELL_SILENT, NO_ENCRYPTION, explanation, reason
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.runtime.request_budget import RequestBudget, work_for
 from hbtable.switches import switches
@@ -40,8 +39,6 @@ from hbtable.thrift.wire import (
     CALL,
     INTERNAL_ERROR,
     ONEWAY,
-    PROTOCOL_ERROR,
-    UNKNOWN_METHOD,
     Call,
     EndOfStream,
     Malformed,
@@ -63,8 +60,8 @@ class GatewayConnection:
     runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_ahead", "_before", "_context", "_cost", "_direct", "_head", "_left", "_stream", "_wire", "answered", "busy",
-        "client", "framed", "host", "idle_since", "login", "relayed", "sending", "user",
+        "_ahead", "_before", "_context", "_cost", "_direct", "_failures", "_head", "_left", "_stream", "_wire",
+        "answered", "busy", "client", "framed", "host", "idle_since", "login", "relayed", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
@@ -76,6 +73,7 @@ class GatewayConnection:
         self._before: ThriftMethod | None = None
         """The last call. It tells to which of two services a call without arguments belongs."""
         self._wire: Wire | None = None
+        self._failures = FailedCalls(client, context)
         self.client = client
         self.user: User | None = context.user
         """The user that the client proved to be. None: it proved nothing."""
@@ -198,19 +196,8 @@ class GatewayConnection:
             self._warn("closed the connection of %s: %s", error)
             if self._head is None and not isinstance(error, Malformed):
                 self._head = head_of_refused(source, wire)
-            self._send(self._refused(self._head or _NO_CALL, wire.dialect, error), framed)
+            self._send(self._failures.unread(self._head or _NO_CALL, wire.dialect, error), framed)
             self._discard(source)
-
-    def _refused(self, head: Call, dialect: Dialect, error: Malformed | MessageTooLarge | Overloaded) -> bytes:
-        """Too large a call gets its method's declared exception: happybase can show no other one's text (thriftpy2
-        reads it as bytes, and str() of it fails), and its users met that with each batch that was too long."""
-        name, _, sequence = head
-        method = self._context.methods.get(name)
-        if isinstance(error, Overloaded) and method is not None:
-            return self._failed(error, method, sequence, dialect)[0]
-        if isinstance(error, MessageTooLarge) and method is not None and "io" in method.declares:
-            return dialect.declared(method, sequence, errors.too_large(str(error)))
-        return dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error))
 
     @switches
     def _discard(self, source: MessageInput) -> None:
@@ -259,7 +246,7 @@ class GatewayConnection:
                     answer = ready or reply(method, sequence, method.call(*values))
                     method.ok.value += 1
                 except Exception as error:  # noqa: BLE001 - whatever a call raises is answered, not dropped
-                    answer, outcome = self._failed(error, method, sequence, dialect)
+                    answer, outcome = self._failures.failed(error, method, sequence, dialect, began=True)
                 handled, size = clock(), len(answer)
                 self.sending = True
                 if size > SMALL_BYTES or source.reservation is not None or isinstance(answer, LargeAnswer):
@@ -320,7 +307,7 @@ class GatewayConnection:
             answer = dialect.reply(method, sequence, method.call(*values))
             method.ok.value += 1
         except Exception as failure:  # noqa: BLE001 - whatever a call raises is answered, not dropped
-            answer, _ = self._failed(failure, method, sequence, dialect)
+            answer, _ = self._failures.failed(failure, method, sequence, dialect, began=self.busy)
         finally:
             context.in_flight -= 1
             cost.clear()  # the answer counts itself from now on
@@ -356,42 +343,16 @@ class GatewayConnection:
             self._unusual(source, wire, self._head, method)
         else:
             wire.skip_arguments(source)
-            answer, _ = self._failed(error, method, sequence, wire.dialect)
+            answer, _ = self._failures.failed(error, method, sequence, wire.dialect, began=False)
             self._send(answer, source.framed)
         self._head = None
 
-    def _failed(self, error: Exception, method: ThriftMethod, sequence: int, dialect: Dialect) -> tuple[bytes, str]:
-        """(answer, the outcome's name for the metrics)."""
-        if isinstance(error, MissingField):
-            answer = dialect.refusal(method.name.encode(), sequence, PROTOCOL_ERROR, str(error))
-            self._context.count(method.name, "MissingField")
-            return answer, "MissingField"
-        if isinstance(error, HbtableError):
-            declared = errors.declared(error, method.declares)
-            # Not busy: one line says it of the whole connection. Other methods leave their line themselves.
-            if self.busy and declared.message.startswith(DENIED) and method.name in UNHEARD:
-                self._context.security.denied(self.client, method.name, str(error))
-        else:
-            _LOG.exception("%s of %s failed in an unforeseen way", method.name, self.client, exc_info=error)
-            declared = errors.internal(error)
-        outcome = type(error).__name__
-        self._context.count(method.name, outcome)
-        if declared.field in method.declares:
-            return dialect.declared(method, sequence, declared), outcome
-        return dialect.refusal(method.name.encode(), sequence, INTERNAL_ERROR, declared.message), outcome
-
     def _unusual(self, source: MessageInput, wire: Wire, head: Call, method: ThriftMethod | None) -> None:
         """An unknown method, or a message that is no call. HBase has no one-way methods: those are refused, too."""
-        name, kind, sequence = head
-        if kind not in (CALL, ONEWAY):
-            raise Malformed(f"a message of type {kind} instead of a call")
+        if head[1] not in (CALL, ONEWAY):
+            raise Malformed(f"a message of type {head[1]} instead of a call")
         wire.skip_arguments(source)
-        if method is not None:
-            message = f"{method.name} was sent as a one-way call; it has an answer"
-        else:
-            message = unknown_method(name)
-        self._context.count("unknown", "UnknownMethod")
-        self._send(wire.dialect.refusal(name, sequence, UNKNOWN_METHOD, message), source.framed)
+        self._send(self._failures.unusable(head, wire.dialect, method), source.framed)
 
     def _send(self, answer: bytes, framed: bool) -> None:
         self._stream.sendall(_U32(len(answer)) + answer if framed else answer)

@@ -7,7 +7,6 @@ way get their answer first.
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, final
 
@@ -16,26 +15,9 @@ from hbtable.access.scopes import GLOBAL
 from hbtable.access.user import User, acting_as
 from hbtable.client.admin import Admin
 from hbtable.errors import Unavailable
-from hbtable.filters.grammar import parse as parse_filter
-from hbtable.hbase.admin.aggregates import AdminAggregateCalls
-from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
-from hbtable.hbase.admin.cells import AdminCellCalls
-from hbtable.hbase.admin.chores import AdminChoreCalls
-from hbtable.hbase.admin.cluster import AdminClusterCalls
-from hbtable.hbase.admin.compactions import AdminCompactionCalls
-from hbtable.hbase.admin.declared import DeclaredAdminCalls
-from hbtable.hbase.admin.grants import AdminGrantCalls
-from hbtable.hbase.admin.positions import AdminPositions
-from hbtable.hbase.admin.tables import AdminTableCalls
-from hbtable.hbase.admin.tablets import AdminTabletCalls
-from hbtable.hbase.backend import Address, OpenTable, TableBackend
-from hbtable.hbase.calls.handler import bind, bind_admin, bind_thrift2
-from hbtable.hbase.calls.reads import ReadCalls
-from hbtable.hbase.calls.scanner_calls import ScannerCalls
+from hbtable.hbase.backend import OpenTable
 from hbtable.hbase.calls.scanner_ids import Reserve, ScannerIds, unsaved
 from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
-from hbtable.hbase.calls.tables import TableAdminCalls
-from hbtable.hbase.calls.writes import WriteCalls
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.codec import sniffing
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
@@ -44,22 +26,16 @@ from hbtable.hbase.codec.large_answers import paced
 from hbtable.hbase.codec.wires import Wire, wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
-from hbtable.hbase.meta.meta_rows import MetaRows
-from hbtable.hbase.meta.meta_table import MetaTable
 from hbtable.hbase.open_logins import LoginWatch
 from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.permissions.guard import Guard
+from hbtable.hbase.port_services import ClusterIdentity, PortServices
 from hbtable.hbase.relays.direct_answers import accept_link
 from hbtable.hbase.relays.relay import RELAYED, Relay
 from hbtable.hbase.relays.relayed_calls import RelayedCalls
 from hbtable.hbase.relays.role_relay import RoleRelay
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
-from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
-from hbtable.hbase.thrift2.reads import Thrift2ReadCalls
-from hbtable.hbase.thrift2.scanners import Thrift2ScannerCalls
-from hbtable.hbase.thrift2.tables import Thrift2TableCalls
-from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.services import TabletService
 from hbtable.runtime.interface import Runtime, Task
@@ -90,14 +66,6 @@ class GatewayListener(Protocol):
 Listen = Callable[[Callable[[Stream, tuple[str, int]], None]], GatewayListener]
 """Opens the port and calls (stream, client's address) in a task of its own for each connection, as
 runtime.sockets.serve does."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterIdentity:
-    """The cluster's UUID, and the host and port of each tablet server, for clients that ask."""
-
-    cluster_id: Callable[[], str]
-    address: Address
 
 
 @final
@@ -137,7 +105,6 @@ class ThriftGateway:
             ScannerOptions(options.scanner_idle_seconds, options.scanner_memory_bytes),
             security.foreign_scanner,
         )
-        self._meta = None if cluster is None else MetaTable(runtime, partial(MetaRows, cluster, identity.address))
         interface = ThriftInterface()
         self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)
         self._context = ConnectionContext(
@@ -152,95 +119,11 @@ class ThriftGateway:
             options.waiting_calls,
             security,
         )
-        scanner_calls, table_calls = self._bind(interface, open_table, admin, identity)
-        if cluster is not None:
-            self._bind_admin(interface, self._backend(open_table), cluster, identity)
-            self._context.measure(interface.admin_methods.values())
-            self._bind_thrift2(
-                interface, self._backend(open_table), admin, cluster, identity, scanner_calls, table_calls
-            )
-            self._context.measure(interface.thrift2_methods.values())
+        services = PortServices(runtime, interface, self._context, options, self.scanners, guard)
+        services.bind(open_table, admin, identity, cluster)
         security.watch(interface)
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(self._clients()))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
-
-    def _bind(
-        self, interface: ThriftInterface, open_table: OpenTable, admin: Admin, identity: ClusterIdentity
-    ) -> tuple[ScannerCalls, TableAdminCalls]:
-        options, pause = self._options, self._context.pause
-        tables = self._backend(open_table)
-
-        scanner_calls = ScannerCalls(
-            tables,
-            tables.record,
-            self.scanners,
-            partial(parse_filter, pause=pause),
-            options.answer_bytes,
-            pause,
-            self._context.budget,
-        )
-        table_calls = TableAdminCalls(
-            self._runtime,
-            tables,
-            admin,
-            identity.cluster_id,
-            identity.address,
-            options.compaction_wait_seconds,
-            self._guard,
-        )
-        parts = (
-            ReadCalls(tables, options.answer_bytes, pause),
-            WriteCalls(tables, _families(tables), options.cell_bytes, pause),
-            scanner_calls,
-            table_calls,
-        )
-        bind(interface, parts, self._guard)
-        interface.methods[b"scannerGetList"].look_ahead = scanner_calls.look_ahead
-        return scanner_calls, table_calls
-
-    def _bind_thrift2(
-        self,
-        interface: ThriftInterface,
-        tables: TableBackend,
-        admin: Admin,
-        cluster: ClusterBackend,
-        identity: ClusterIdentity,
-        scanner_calls: ScannerCalls,
-        table_calls: TableAdminCalls,
-    ) -> None:
-        options, pause = self._options, self._context.pause
-        parts = (
-            Thrift2ReadCalls(tables, options.answer_bytes, pause),
-            Thrift2WriteCalls(tables, _families(tables), options.cell_bytes, options.answer_bytes, pause),
-            Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
-            Thrift2TableCalls(
-                tables, admin, cluster, ServerNames(cluster, identity.address), table_calls, self._runtime
-            ),
-        )
-        bind_thrift2(interface, parts, self._guard)
-
-    def _bind_admin(
-        self, interface: ThriftInterface, tables: TableBackend, cluster: ClusterBackend, identity: ClusterIdentity
-    ) -> None:
-        names = ServerNames(cluster, identity.address)
-        options, pause = self._options, self._context.pause
-        positions = AdminPositions(tables, None if self._guard is None else self._guard.position_key)
-        parts = (
-            AdminTableCalls(tables, cluster),
-            AdminTabletCalls(tables, cluster, names),
-            AdminClusterCalls(cluster, names),
-            AdminCompactionCalls(self._runtime, tables, cluster, names),
-            AdminChoreCalls(tables, cluster, names, self.slow),
-            AdminCellCalls(tables, _families(tables), positions, options.answer_bytes, pause),
-            AdminArrowCalls(self._runtime, positions, options.answer_bytes, pause),
-            AdminAggregateCalls(self._runtime, positions, options, pause),
-            AdminGrantCalls(self._guard),
-            DeclaredAdminCalls(tables, cluster, names, pause),
-        )
-        bind_admin(interface, parts, self._guard)
-
-    def _backend(self, open_table: OpenTable) -> TableBackend:
-        return TableBackend(open_table, None if self._guard is None else self._guard.data, self._meta)
 
     @switches
     def administers(self, user: User) -> bool:
@@ -383,18 +266,6 @@ class ThriftGateway:
             for connection in self._connections:
                 connection.forget_answered()
             self._context.budget.drop_kept()  # of clients that pause, or went away without a word
-
-
-def _families(tables: TableBackend) -> Callable[[bytes], list[bytes]]:
-    """A function that gives the families of a table by its canonical name, to whoever may delete whole rows of it."""
-
-    @switches
-    def families(name: bytes) -> list[bytes]:
-        found = list(tables.record(name).schema.families)
-        tables.check_whole_rows(name, found)
-        return found
-
-    return families
 
 
 def _spoken(runtime: Runtime, interface: ThriftInterface) -> dict[sniffing.Protocol, Wire]:

@@ -14,8 +14,9 @@ from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingServer, Masters
 from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.hbase.permissions.guard import Guard
+from hbtable.hbase.port_services import ClusterIdentity
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ClusterIdentity, Listen, ThriftGateway
+from hbtable.hbase.server import Listen, ThriftGateway
 from hbtable.hbase.transports.kerberos import kerberos_of
 from hbtable.launch.audit_log import open_audit
 from hbtable.lockservice.interface import Session

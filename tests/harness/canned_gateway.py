@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from hbtable.errors import NamespaceNotFound, NoSuchFamily, TableNotFound
 from hbtable.hbase.cluster_backend import ClusterBackend, Masters
 from hbtable.hbase.options import ThriftGatewayOptions
+from hbtable.hbase.port_services import ClusterIdentity
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
-from hbtable.hbase.server import ClusterIdentity, ThriftGateway
+from hbtable.hbase.server import ThriftGateway
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
 from hbtable.model.cell import Cell, Row

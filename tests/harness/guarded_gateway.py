@@ -14,8 +14,9 @@ from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.permissions.guard import Guard
+from hbtable.hbase.port_services import ClusterIdentity
 from hbtable.hbase.security import GatewaySecurity
-from hbtable.hbase.server import ClusterIdentity, ThriftGateway
+from hbtable.hbase.server import ThriftGateway
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.thrift_gateway import living_servers, masters
 from hbtable.lockservice.interface import Session

@@ -8,7 +8,8 @@ from gevent.socket import create_connection
 
 from hbtable.errors import Overloaded
 from hbtable.hbase.options import ThriftGatewayOptions
-from hbtable.hbase.server import ClusterIdentity, ThriftGateway
+from hbtable.hbase.port_services import ClusterIdentity
+from hbtable.hbase.server import ThriftGateway
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network import sockets
