@@ -1,21 +1,20 @@
 """A loaded tablet (paper, section 5.3), for its tablet server: everything a server may ask of one tablet.
 
-The work is done elsewhere: writing.py, read_modify_write.py, reading.py, compaction.py, recovery.py; the pure decisions
-in policy.py and splitting.py. A Tablet is made by load() or, for a split's child, by child(); it serves until close(),
-or until its record turns out to be another owner's (`lost`).
+The work is done elsewhere: writing.py, read_modify_write.py, reading.py, compaction.py, recovery.py, split_row.py; the
+pure decisions in policy.py and splitting.py. A Tablet is made by load() or, for a split's child, by child(); it serves
+until close(), or until its record turns out to be another owner's (`lost`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
-from typing import Final, final
+from typing import final
 
 from hbtable.commitlog.interface import CommitLog
-from hbtable.encoding.cell_key import row_of, row_stop
 from hbtable.fs.interface import FileSystem
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanRequest
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
@@ -38,19 +37,15 @@ from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.range_deleting import RangeDeleter
 from hbtable.tablet.reads import aggregated_pages, reading, validity
-from hbtable.tablet.reads.column_selection import ColumnSelection
-from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
-from hbtable.tablet.splitting import SplitCandidate, choose_row, may_split_at, middle_row
+from hbtable.tablet.split_row import split_row
+from hbtable.tablet.splitting import may_split_at
 from hbtable.tablet.state import Environment, TabletState
 from hbtable.tablet.usage import GroupUsage, usage_of
 from hbtable.tablet.version import key_range
 from hbtable.tablet.writes.read_modify_write import ReadModifyWriter
 from hbtable.tablet.writes.writing import TabletWriter
-
-_SMALL_TABLET_BYTES: Final = 64 << 20
-"""Up to this a tablet without an index worth the name is read through to find its middle row."""
 
 
 @final
@@ -365,43 +360,12 @@ class Tablet:
 
     @switches
     def split_row(self) -> bytes | None:
-        """The row at about half of the bytes, strictly inside; None when one row fills the tablet, or nothing does.
-        *Switches.*"""
-        state = self._state
-        start, stop = key_range(state.range)
-        first = self._first_row(start, stop)
-        if first is None:
-            return None
-        candidates = []
-        for stack in state.version.stacks:
-            for file in stack.files:
-                middle = file.reader.middle_key()
-                if middle is not None:
-                    candidates.append(SplitCandidate(middle, file.bytes_in((start, stop))))
-        chosen = choose_row(candidates, state.range, first)
-        if chosen is None and self.sstable_bytes() + self.memtable_bytes <= _SMALL_TABLET_BYTES:
-            sizes = [(row_of(key), len(key) + len(value)) for key, value in self._pairs(start, stop)]
-            chosen = middle_row(sizes)  # it does not switch, and reading the pairs does
-        if chosen is None:
-            # The middle lies in the first row, which is large: what follows it is the only place.
-            chosen = self._first_row(row_stop(first), stop)
-        return chosen if chosen is not None and may_split_at(chosen, state.range, first) else None
+        """As split_row.split_row()."""
+        return split_row(self._state)
 
     def may_split_at(self, row: bytes) -> bool:
         """Whether a row that an administrator named lies strictly inside."""
         return may_split_at(row, self._state.range, b"")
-
-    @switches
-    def _first_row(self, start: bytes, stop: bytes) -> bytes | None:
-        return next((row_of(key) for key, _ in self._pairs(start, stop)), None)
-
-    @switches
-    def _pairs(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        state = self._state
-        snapshot = ReadSnapshot(
-            state.version, state.applied, ColumnSelection(state.version.layout, EVERYTHING, True), state.tally
-        )
-        return snapshot.range(start, stop, lambda _: False)
 
     def _split_limit(self, split_bytes: int | None) -> int:
         """Its table's own limit counts first."""

@@ -19,10 +19,11 @@ from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.slices import in_slices
 from hbtable.runtime.supervision import spawn_counted, supervise
 from hbtable.switches import switches
-from hbtable.tablet.compactions.compaction import CompactionCancelled
+from hbtable.tablet.compactions.deleted_meanwhile import CompactionCancelled
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.hot_tablets import HotTablets
+from hbtable.tabletserver.log_rolls import LogRolls
 from hbtable.tabletserver.maintenance_plan import (
     Compact,
     Decision,
@@ -40,10 +41,6 @@ _LOOK_SECONDS: Final = 60
 
 _PAUSES: Final = 4
 """Of its own length, after each compaction that was due by age: they take a fifth of the processor at most."""
-
-_FULL_DISK_ROLL_SECONDS: Final = 10.0
-_HEADERS_BYTES: Final = 1024
-"""More than a segment without any records has."""
 
 _LOT: Final = 50_000
 """Deleted cells that reads came across, after which it is looked again whether a compaction is worth it."""
@@ -109,9 +106,7 @@ class Maintenance:
         flushed, whose memory counts until that ends; and no compactions or splits, which the end of another job may
         make needless."""
         self._aged_not_before = 0.0
-        self._rolled_at = runtime.clock_seconds()
-        self._rolled_bytes = 0
-        """Of the log when it was last rolled, or let go of segments: with no more than these nothing was written."""
+        self._rolls = LogRolls(runtime, commit_log, shared, options.roll_seconds)
         self._stopping = False
         self._task: Task | None = None
 
@@ -238,26 +233,7 @@ class Maintenance:
                 return  # without the lock nothing may be committed any more
             if self._session.valid() and not self._stopping:  # suspended: nothing is begun until it is known
                 self.look()
-                self._roll_if_due()
-
-    def _roll_if_due(self) -> None:
-        now = self._runtime.clock_seconds()
-        self._rolled_bytes = min(self._rolled_bytes, self._log.size_bytes)
-        due_seconds, least_bytes = self._options.roll_seconds, _HEADERS_BYTES
-        if self._shared.out_of_space:  # the segment may hold what was dropped
-            due_seconds, least_bytes = min(_FULL_DISK_ROLL_SECONDS, due_seconds), self._shared.last_room_bytes
-        if now - self._rolled_at >= due_seconds:
-            self._rolled_at = now
-            if self._log.size_bytes > self._rolled_bytes + least_bytes:
-                spawn_counted(self._runtime, self._roll, name="log-roll")
-
-    @switches
-    def _roll(self) -> None:
-        try:
-            self._log.roll()
-        except HbtableError as error:
-            log.info("the log goes on in the same segment for another %g s: %s", self._options.roll_seconds, error)
-        self._rolled_bytes = self._log.size_bytes
+                self._rolls.roll_if_due()
 
     def _facts(self, tablet_id: int, tablet: Tablet) -> TabletFacts | None:
         """None of a resting tablet: whatever is decided, it is not about that one, unless it keeps the log."""

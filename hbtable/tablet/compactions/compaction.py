@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Corruption, HbtableError, SwitchedOff, Unavailable
+from hbtable.errors import Corruption, HbtableError, SwitchedOff
 from hbtable.memtable.memtable import Memtable
-from hbtable.model.range_delete import RangeDelete, are_too_many, ranges_since, with_ranges
 from hbtable.model.tablet import TabletRecord
 from hbtable.switches import switches
+from hbtable.tablet.compactions.deleted_meanwhile import CompactionCancelled, deleted_since, without
 from hbtable.tablet.compactions.freeing import free_unread
 from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.outputs import last_complete, output_spec
@@ -41,10 +41,6 @@ from hbtable.tablet.version import LoadedFile, Stack, key_range
 logger = logging.getLogger(__name__)
 
 Written = tuple[str, tuple[Memtable, ...], LoadedFile | None]
-
-
-class CompactionCancelled(Unavailable):
-    """A split or unload wants the tablet to itself."""
 
 
 @final
@@ -304,7 +300,7 @@ class Compactor:
 
         def edit(record: TabletRecord) -> TabletRecord:
             nonlocal named
-            named = _without(output, _deleted_since(record, inputs, has_their_times=set_back is None))
+            named = without(output, deleted_since(record, inputs, has_their_times=set_back is None))
             kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
             return with_files(record, stack.key, kept if named is None else (*kept, named.ref))
 
@@ -353,8 +349,8 @@ class Compactor:
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
-            deleted = _deleted_since(record, inputs)
-            named.update({key: _without(output, deleted) for key, output in outputs.items()})
+            deleted = deleted_since(record, inputs)
+            named.update({key: without(output, deleted) for key, output in outputs.items()})
             for key in sorted({key for key, _ in record.files} | set(named)):
                 kept = tuple(ref for ref in record.files_of(key) if ref.path not in paths)
                 output = named.get(key)
@@ -375,27 +371,3 @@ class Compactor:
     def _write_anew(self, stack: Stack, inputs: tuple[LoadedFile, ...], spec: OutputSpec) -> LoadedFile | None:
         in_memory = self._state.version.layout.in_memory(stack.key)
         return self._writer.write(Sources(files=inputs), spec, in_memory, self._check_cancelled)
-
-
-def _deleted_since(
-    record: TabletRecord, inputs: tuple[LoadedFile, ...], has_their_times: bool = True
-) -> tuple[RangeDelete, ...]:
-    """The ranges of rows that were deleted since the inputs were read: the output has these rows. Each was deleted of
-    all inputs that have any of it. CompactionCancelled when an input went as a whole, so that its range is not known,
-    when they are too many, or when the output has not the times of its inputs, by which a range is deleted."""
-    refs = {ref.path: ref for _, refs in record.files for ref in refs}
-    deleted: tuple[RangeDelete, ...] = ()
-    for file in inputs:
-        ref = refs.get(file.ref.path)
-        if ref is not None and ref.deleted != file.ref.deleted:
-            deleted = with_ranges(deleted, ranges_since(file.ref.deleted, ref.deleted))
-        if ref is None or are_too_many(deleted) or (deleted and not has_their_times):
-            raise CompactionCancelled(
-                f"the compaction of tablet {record.tablet_id} was cancelled: a range of its rows was deleted meanwhile"
-            )
-    return deleted
-
-
-def _without(output: LoadedFile | None, deleted: tuple[RangeDelete, ...]) -> LoadedFile | None:
-    """As if they were deleted of the output, once it was there."""
-    return output if output is None or not deleted else LoadedFile(replace(output.ref, deleted=deleted), output.reader)

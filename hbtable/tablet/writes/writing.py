@@ -11,40 +11,34 @@ Invariants
                   the gate: no other write of the tablet is built meanwhile
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, final
 
 from hbtable.errors import OutOfSpace
-from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
-    DELETE_VERSION,
     PUT,
-    Operation,
     RowMutation,
     keep_checksums,
     keep_checksums_in_parts,
 )
 from hbtable.model.put_batch import PutBatch, puts_in_columns, rows_of
-from hbtable.model.read import ReadSpec
 from hbtable.model.values import shown
 from hbtable.runtime.joining import Joiner
-from hbtable.runtime.slices import let_go, with_pauses
+from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 from hbtable.tablet.heat import WRITE
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.cost_limit import TO_WRITERS, paced_request
-from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import IsHeavy, NeedsNewest, bad_row, check_unchanged, check_unchanged_in_parts
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.row_locks import InFlightWrite
+from hbtable.tablet.writes.version_deletes import with_times
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
 _MOST_AT_ONCE: Final = 5000
 """Operations that are built without a switch: some 10 ms. Fewer: usual batches would have to wait for each other."""
-_LOOKED_AT_ONCE: Final = 2048
 
 
 class ReadIsOld(Exception):
@@ -216,7 +210,7 @@ class TabletWriter:
             return enqueue(mutations)
         except NeedsNewest:
             # Every row is held: no other write of them comes between this read and the log's queue.
-            resolved = [self._resolve(mutation) for mutation in mutations]
+            resolved = [with_times(self._state, one, self._costed_pacer(one.row).pause) for one in mutations]
             self._check_room(in_parts, waits)
             self._gate.admit(in_parts)
             self._check_as_read(ranges_deleted)
@@ -345,54 +339,6 @@ class TabletWriter:
         exempt, logged = self._gate.exempt, built.logged
         self._commit_log(state.tablet_id, last, b"".join(records), apply, exempt, logged, refused, follows)
         return built
-
-    @switches
-    def _resolve(self, mutation: RowMutation) -> RowMutation:
-        """Server-timed DELETE_VERSION operations get the time of the version they mask: the newest one of the column,
-        and the n-th newest for the n-th of them (HBase). Without such a version the newest one is what the mutation
-        itself put into the column before, if it did: as in HBase that put is not seen. Else nothing is masked."""
-        check_unchanged((mutation,))
-        pacer = self._costed_pacer(mutation.row)
-        operations: list[Operation | None] = []
-        puts: dict[tuple[bytes, bytes], list[int]] = {}
-        looked = with_pauses(mutation.operations, pacer.pause, _LOOKED_AT_ONCE)
-        wanted = Counter(one[1:3] for one in looked if one[0] == DELETE_VERSION and _has_server_time(one))
-        newest: dict[tuple[bytes, bytes], Iterator[int]] = {}
-        for operation in mutation.operations:
-            kind, family, qualifier, _, value = operation
-            column = family, qualifier
-            if kind != DELETE_VERSION or not _has_server_time(operation):
-                if kind == PUT and _has_server_time(operation):
-                    puts.setdefault(column, []).append(len(operations))
-                operations.append(operation)
-                continue
-            if column not in newest:
-                newest[column] = iter(self._newest_times(mutation.row, family, qualifier, wanted[column]))
-            time = next(newest[column], None)
-            if time is not None:
-                operations.append((kind, family, qualifier, time, value))
-            else:
-                operations.append(None)
-                for place in puts.pop(column, ()):
-                    operations[place] = None
-            pacer.pause()
-        left = [operation for operation in operations if operation is not None]
-        resolved = RowMutation(mutation.row, left, mutation.skip_log, mutation.ttl_millis)
-        if mutation.ttls is not None:
-            both = zip(operations, mutation.ttls, strict=True)
-            resolved.ttls = [ttl for operation, ttl in both if operation is not None]
-        return resolved
-
-    @switches
-    def _newest_times(self, row: bytes, family: bytes, qualifier: bytes, count: int) -> list[int]:
-        """Of the newest versions of a column, the newest first. The caller holds the row."""
-        self._row_locks.wait_until_visible(row)
-        spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=count)
-        return [cell[1] for cell in read_row(self._state, row, spec)]
-
-
-def _has_server_time(operation: Operation) -> bool:
-    return operation[3] in (SERVER_TIME, MAX_TIMESTAMP)
 
 
 def _are_many(mutations: Sequence[RowMutation]) -> bool:

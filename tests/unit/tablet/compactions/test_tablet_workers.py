@@ -17,7 +17,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Ask, AskingJob, JobFailed, WorkerDied
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.tablet.compactions import worker_job
-from hbtable.tablet.compactions.compaction import CompactionCancelled
+from hbtable.tablet.compactions.deleted_meanwhile import CompactionCancelled
 from hbtable.tablet.compactions.making import OutputSpec, make
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions

@@ -11,6 +11,7 @@ from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.tablet.state import TabletState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.writes import writing
 from tests.harness.planted_bugs import is_found
@@ -360,15 +361,15 @@ def test_no_row_is_held_by_a_write_that_waits_at_the_gate(
             stop()
             state.row_locks.release_all((b"r", b"r07", b"s"))
         else:
-            resolve = writing.TabletWriter._resolve
+            resolve = writing.with_times
 
-            def resolved(writer: writing.TabletWriter, mutation: RowMutation) -> RowMutation:
-                made = resolve(writer, mutation)
+            def resolved(of: TabletState, mutation: RowMutation, pause: Callable[[], None]) -> RowMutation:
+                made = resolve(of, mutation, pause)
                 if state.shared.stalls.value == stalls and not state.gate.stops():
                     stop()
                 return made
 
-            monkeypatch.setattr(writing.TabletWriter, "_resolve", resolved)
+            monkeypatch.setattr(writing, "with_times", resolved)
             task = bench.runtime.spawn(PLAIN_WRITES[what], tablet)
         eventually(bench, lambda: state.shared.stalls.value > stalls or task.join(0))
         assert not state.row_locks.held
