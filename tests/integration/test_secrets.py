@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import pytest
 
-from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.cheap_passwords import cheap
 from tests.harness.commands import LONG_SECONDS, environment
 from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.real_servers import free_ports
@@ -50,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("secrets")
     certificate, key = put_certificate("server", folder)
     users = AccountFile(str(folder / "data"))
-    users.change(lambda accounts: accounts.with_user("ann", PasswordHash.of(PASSWORD)))
+    users.change(lambda accounts: accounts.with_user("ann", cheap(PASSWORD.encode())))
     users.change(lambda accounts: accounts.with_user("program", None).with_token("program", RECORD, 0))
     pages, audit = free_ports(1), folder / "audit.json"
     defines = [
