@@ -19,6 +19,8 @@ DOCUMENT = re.compile(r"(docs/[\w/.-]+\.md)(?:: ([A-Za-z' ]+))?")
 OUTSIDE = re.compile(
     r"storage-and-faults|\breference(: |[ /])(\d|hbase-|libraries)|\bdesign(\.md)?,? section|operations \d\.\d"
 )
+NAMED = re.compile(r"\]\((?:\.\./)+(\S+\.py)\),? `([\w.]+)`")
+"""A name behind the link to the file that has it."""
 ROW = re.compile(r"^\| (\d+) \|(.*)\|$", re.MULTILINE)
 PLANTED_LINE = re.compile(r"^    (\w+) +(\d+)   ", re.MULTILINE)
 SECTIONS = {"1", "2", "3", "4", "5", "5.1", "5.2", "5.3", "5.4", "6", "7", "8", "8.1", "8.2", "8.3", "9", "10", "11"}
@@ -71,6 +73,22 @@ def test_a_wrong_pointer_is_found() -> None:
     assert len(wrong_pointers("bug class 3, and bug classes 1 and 4", known)) == 2
     assert len(wrong_pointers("docs/nowhere.md, docs/testing.md: Nonsense", known)) == 2
     assert len(wrong_pointers("paper, section 12; design, section 7", known)) == 2
+
+
+def test_what_a_document_names_behind_a_link_is_in_that_file() -> None:
+    texts = {str(path.relative_to(ROOT)): path.read_text() for path in (ROOT / "docs").rglob("*.md")}
+    assert {path: wrong for path, text in texts.items() if (wrong := wrong_names(text))} == {}
+    assert wrong_names("[writing.py](../hbtable/tablet/writes/writing.py), `TabletWriter.mutate`") == []
+    assert len(wrong_names("[writing.py](../hbtable/tablet/writes/writing.py),\n`Writer.mutate`")) == 1
+
+
+def wrong_names(text: str) -> list[str]:
+    return [
+        f"{path} has no {name}"
+        for path, name in NAMED.findall(" ".join(text.split()))
+        for part in name.split(".")
+        if not re.search(rf"^\s*(?:(?:class|def) {part}\b|{part}\b *[:=])", (ROOT / path).read_text(), re.MULTILINE)
+    ]
 
 
 def test_every_bug_class_is_kept_in_a_file_and_found_by_a_file() -> None:
