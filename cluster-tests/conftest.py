@@ -6,7 +6,8 @@ so that one failure stays one. Each test uses a folder of its own in both.
 
 import gc
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.harness.real_servers import (
     running_hdfs,
     running_zookeeper,
 )
+from tests.harness.role_processes import ProcessCluster
 from tests.harness.runs import begin_run, show_commands
 
 
@@ -73,6 +75,22 @@ def _nothing_is_left_open() -> Iterator[None]:
 def own_folder() -> str:
     """A folder that no other test uses, for HDFS and as root in ZooKeeper; it does not exist yet."""
     return f"/test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def cluster_with(
+    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
+) -> Iterator[Callable[[str], ProcessCluster]]:
+    """Makes the test's cluster of processes with these settings; its servers are to be started. It ends with the
+    test."""
+    with ExitStack() as open_ones:
+
+        def made(settings: str) -> ProcessCluster:
+            files = hdfs_servers.hdfs(own_folder)
+            cluster = ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=settings)
+            return open_ones.enter_context(cluster)
+
+        yield made
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,15 +4,13 @@ noticed by clients that come and go."""
 import http.client
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import happybase
 import pytest
 
 import hbtable
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.tcp_balancer import Backend, TcpBalancer, is_ready
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -24,12 +22,8 @@ SETTINGS = "[gateway]\nnotice_seconds = 3.0\nleave_seconds = 60.0\n"
 
 
 @pytest.fixture
-def cluster(
-    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
-) -> Iterator[ProcessCluster]:
-    files = hdfs_servers.hdfs(own_folder)
-    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=SETTINGS) as cluster:
-        yield cluster.start(2)
+def cluster(cluster_with: Callable[[str], ProcessCluster]) -> ProcessCluster:
+    return cluster_with(SETTINGS).start(2)
 
 
 class Clients:

@@ -4,7 +4,7 @@ where the tablet is, so that a gateway without authentication is no way around t
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from Hbase_thrift import IOError as HBaseError
 import hbtable
 from hbtable.errors import AccessDenied
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.recorded_shell import run_here
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -27,16 +26,12 @@ ROWS = [b"a1", b"c1", b"e1"]
 
 
 @pytest.fixture
-def cluster(
-    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
-) -> Iterator[ProcessCluster]:
+def cluster(cluster_with: Callable[[str], ProcessCluster]) -> ProcessCluster:
     """Two tablet servers that ask who their clients are, and three users."""
-    files = hdfs_servers.hdfs(own_folder)
-    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=AUTH) as cluster:
-        cluster.start(2)
-        for user in ("admin", "ann"):
-            add_user(cluster, user)
-        yield cluster
+    cluster = cluster_with(AUTH).start(2)
+    for user in ("admin", "ann"):
+        add_user(cluster, user)
+    return cluster
 
 
 def add_user(cluster: ProcessCluster, name: str) -> None:

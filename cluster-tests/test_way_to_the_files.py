@@ -1,15 +1,14 @@
 """A tablet server that lost its way to the NameNode, and nothing else: it keeps its lock, and answers other roles. The
 way goes through a proxy, which is cut while every socket stays open, so that calls hang instead of failing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ServerError
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer, free_ports
+from tests.harness.real_servers import HdfsServers, free_ports
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.tcp_proxy import TcpProxy
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -22,12 +21,8 @@ ROWS = {b"%c%d" % (letter, number): {b"f:n": b"%d" % number} for letter in b"abc
 
 
 @pytest.fixture
-def cluster(
-    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
-) -> Iterator[ProcessCluster]:
-    files = hdfs_servers.hdfs(own_folder)
-    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=SETTINGS) as cluster:
-        yield cluster
+def cluster(cluster_with: Callable[[str], ProcessCluster]) -> ProcessCluster:
+    return cluster_with(SETTINGS)
 
 
 def filled(cluster: ProcessCluster) -> None:
