@@ -29,7 +29,7 @@ from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import LIVES, Columns, ReadSpec, ScanPosition, ScanRequest
-from hbtable.runtime.slices import OwnList, let_go, with_pauses
+from hbtable.runtime.slices import FREED_AT_ONCE, OwnList, let_go, with_pauses
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -241,7 +241,8 @@ def _columns(asked: Sequence[AdminColumn], pause: Pause) -> Columns:
 @switches
 def _row(found: Row, make: Callable[[bytes, int, bytes], AdminCell], pause: Pause) -> AdminRow:
     row, cells = found
-    return AdminRow(row, OwnList(make(*cell) for cell in with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)))
+    made = [make(*cell) for cell in with_pauses(cells, pause, _CELLS_BETWEEN_PAUSES)]
+    return AdminRow(row, made if len(made) <= FREED_AT_ONCE else OwnList(made))
 
 
 def _stored(column: bytes, timestamp: int, value: bytes) -> AdminCell:
