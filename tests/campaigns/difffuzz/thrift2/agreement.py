@@ -11,6 +11,9 @@ from hypothesis import settings as hypothesis_settings
 from tests.campaigns.difffuzz.thrift2.alphabet import PROGRAMS, WHOLE, Call
 from tests.campaigns.difffuzz.thrift2.tables import Table
 
+SETTINGS: Final = hypothesis_settings(
+    deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck)
+)
 _BETWEEN_CALLS_SECONDS: Final = 0.0012
 """Writes of one millisecond have one time, and a marker hides the put that comes behind it."""
 _ERRORS: Final = ("TIOError", "TIllegalArgument", "TApplicationException")
@@ -21,7 +24,7 @@ def run_programs(hbase: Table, hbtable: Table, seed: int, programs: int) -> int:
     numbers, calls = itertools.count(), 0
 
     @of_seed(seed)
-    @hypothesis_settings(max_examples=programs, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @hypothesis_settings(SETTINGS, max_examples=programs)
     @given(program=PROGRAMS)
     def agree(program: list[Call]) -> None:
         nonlocal calls
