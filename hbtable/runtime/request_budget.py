@@ -115,9 +115,13 @@ class RequestBudget:
         self._small_bytes += size_bytes
         if self._held is None and self._small_bytes < HELD_AT_ONCE:
             return
-        is_first = self._held is None and (self._whole is None or self._whole._held is None)
+        is_first = not self._has_begun()
         size_bytes, self._small_bytes = self._small_bytes, 0
         self._memory.grow(self._reservation(self._memory), size_bytes, at_once, is_first)
+
+    def _has_begun(self) -> bool:
+        """Whether it, or what it is a part of, holds something."""
+        return self._held is not None or (self._whole is not None and self._whole._has_begun())
 
     def adopt(self, size_bytes: int) -> None:
         """The request holds so many bytes that were counted as another's until now; less than HELD_AT_ONCE count
@@ -204,6 +208,22 @@ def counted_request() -> Iterator[RequestBudget]:
         yield budget
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def held_meanwhile() -> Iterator[None]:
+    """Frees at the end what the request of the calling task holds from now on, as it is not in the answer: of a page,
+    say, of which only some numbers are kept."""
+    budget = _CURRENT.get()
+    if budget is None:
+        yield
+        return
+    token = _CURRENT.set(part := budget.part())
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+        part.clear()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from hbtable.hbase.options import ThriftGatewayOptions
 from hbtable.model.aggregation import Aggregate, Aggregation
 from hbtable.model.read import AGGREGATED_ROWS, ScanPage
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.request_budget import hold
+from hbtable.runtime.request_budget import held_meanwhile, hold
 from hbtable.switches import switches
 
 _PAGE_SECONDS: Final = 2.0
@@ -56,9 +56,12 @@ class AdminAggregateCalls:
         groups, scanned, tablets = Groups(asked), 0, 0
         until = self._runtime.clock_seconds() + _PAGE_SECONDS
         while True:
-            page = self._positions.page(table, request)
+            before = groups.size_bytes
+            with held_meanwhile():
+                page = self._positions.page(table, request)
+                self._merge(groups, page)
+            hold(max(0, groups.size_bytes - before))
             scanned, tablets = scanned + page.rows_scanned, tablets + page.tablets
-            self._merge(groups, page)
             is_full = 2 * groups.size_bytes > self._options.aggregate_bytes
             if page.next is None or is_full or most > 0 or self._runtime.clock_seconds() >= until:
                 told = [AdminGroup(*group) for group in groups.told(self._pause)]
@@ -68,7 +71,6 @@ class AdminAggregateCalls:
     @switches
     def _merge(self, groups: Groups, page: ScanPage) -> None:
         """LimitExceeded."""
-        before = groups.size_bytes
         if page.aggregated is not None:
             groups.merge(page.aggregated.groups, self._pause)
         else:
@@ -79,7 +81,6 @@ class AdminAggregateCalls:
                 f"{len(groups)} groups of an aggregate take {size} bytes, more than thrift.aggregate_bytes = {most}: "
                 "group by fewer bytes of the row, ask for fewer aggregates, or have the limit raised"
             )
-        hold(max(0, size - before))
 
 
 def _aggregation(given: AdminAggregation) -> Aggregation:
