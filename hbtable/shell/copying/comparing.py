@@ -21,6 +21,14 @@ class PartComparison:
     other_lifetimes: int = 0
     """Missing ones that are there, and have another time to live of their own: it is not in the digests."""
 
+    def add(self, other: "PartComparison") -> None:
+        """Adds the comparison of other rows."""
+        self.source.merge(other.source)
+        self.target.merge(other.target)
+        self.missing += other.missing
+        self.surplus += other.surplus
+        self.other_lifetimes += other.other_lifetimes
+
     @property
     def alike(self) -> bool:
         return self.source == self.target and not self.other_lifetimes

@@ -31,6 +31,17 @@ class CopyPart:
         name = self.table.decode("utf-8", "backslashreplace")
         return f"{name} [{_words(self.start)}, {_words(self.stop)})"
 
+    def hidden_cells(self, allow_fewer: bool) -> str:
+        """The reason for cells that are missing after they were written."""
+        name = self.table.decode("utf-8", "backslashreplace")
+        fewer = ", or the target keeps fewer cells" if allow_fewer else ""
+        return (
+            f"{self.shown()}: what was written is missing still. If nobody wrote to the source meanwhile, "
+            f"delete markers of the target hide it{fewer}: "
+            f"flush '{name}' and major_compact '{name}' in the target's shell remove the markers; "
+            "then give the same command again"
+        )
+
     def saved(self) -> dict[str, object]:
         return {
             "table": _text(self.table),

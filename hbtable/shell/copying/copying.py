@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,8 +20,10 @@ from hbtable.shell.copying.columns import WITH_LIFETIMES
 from hbtable.shell.copying.comparing import PartComparison, compare
 from hbtable.shell.copying.copy_parts import CopyPart, left_of
 from hbtable.shell.copying.copy_progress import CopyProgress
+from hbtable.shell.copying.mended_rows import MendedRows
 from hbtable.shell.copying.page_size import batches
 from hbtable.shell.copying.peers import CopyPeer, PeerAddress, connect_peer
+from hbtable.shell.copying.read_ahead import read_ahead
 from hbtable.shell.copying.same_server import refuse_itself
 from hbtable.shell.copying.target_tables import prepared
 from hbtable.shell.errors import ArgumentError, Cancelled, CannotConnect, ShellError
@@ -216,17 +219,19 @@ class _Copy:
 
     def _copy_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
         schema = self._schemas[part.table]
-        for page in source.pages(schema, part.row or part.start, part.stop, 0, WITH_LIFETIMES):
-            self._workers.go_on()
-            for rows in batches(page):
-                target.write(part.table, rows)
-            new_rows = len({row for row, _ in page} - {part.row})
-            with self._saving:
-                part.rows += new_rows
-                part.cells += sum(len(cells) for _, cells in page)
-                part.row = page[-1][0]
-            self._save()
-            self._shown.came(page, new_rows)
+        found = source.pages(schema, part.row or part.start, part.stop, 0, WITH_LIFETIMES)
+        with closing(read_ahead(found)) as pages:
+            for page in pages:
+                self._workers.go_on()
+                for rows in batches(page):
+                    target.write(part.table, rows)
+                new_rows = len({row for row, _ in page} - {part.row})
+                with self._saving:
+                    part.rows += new_rows
+                    part.cells += sum(len(cells) for _, cells in page)
+                    part.row = page[-1][0]
+                self._save()
+                self._shown.came(page, new_rows)
         part.done = True
         self._save()
         self._shown.ended()
@@ -266,12 +271,14 @@ class _Copy:
         found = SimpleQueue[int]()
 
         def job(part: CopyPart, reader: CopyPeer, writer: CopyPeer) -> None:
-            for page in reader.pages(self._schemas[part.table], part.start, part.stop, since, WITH_LIFETIMES):
-                self._workers.go_on()
-                for rows in batches(page):
-                    writer.write(part.table, rows)
-                found.put(sum(len(cells) for _, cells in page))
-                self._shown.came(page, len(page))
+            newer = reader.pages(self._schemas[part.table], part.start, part.stop, since, WITH_LIFETIMES)
+            with closing(read_ahead(newer)) as pages:
+                for page in pages:
+                    self._workers.go_on()
+                    for rows in batches(page):
+                        writer.write(part.table, rows)
+                    found.put(sum(len(cells) for _, cells in page))
+                    self._shown.came(page, len(page))
             self._shown.ended()
 
         wholes = self._workers.ask(self._whole_tables)
@@ -286,7 +293,8 @@ class _Copy:
     # ---------------------------------------------------------------- comparing
 
     def _compare_part(self, part: CopyPart, source: CopyPeer, target: CopyPeer) -> None:
-        first = last = self._compared(part, source, target, mend=True)
+        mended = MendedRows()
+        first = last = self._compared(part, source, target, True, mended)
         self._shown.ended()
         surplus = 0
         for _ in range(_LOOKS):
@@ -295,9 +303,12 @@ class _Copy:
             # A version that was deleted may show the one behind it, which was one too many.
             deletes = self._options.delete and last.surplus > 0
             surplus += last.surplus if deletes else 0
-            last = self._compared(part, source, target, mend=deletes)
+            # All other rows were alike.
+            last = self._compared_again(part, mended, source, target, mend=deletes)
             if not deletes:
                 break
+        if not last.alike:
+            last = self._compared(part, source, target, False, MendedRows())  # as a whole, for what is said
         notes = "".join(
             f", {what}: {number:,}"
             for number, what in (
@@ -307,7 +318,7 @@ class _Copy:
             if number
         )
         if last.alike:
-            self._say(f"{part.shown()}: {last.source.cells:,} cells, digest {last.source}, alike{notes}")
+            self._say(f"{part.shown()}: {first.source.cells:,} cells, digest {first.source}, alike{notes}")
             return
         self._differs = True
         self._say(
@@ -315,22 +326,23 @@ class _Copy:
             f"digest {last.target}; missing: {last.missing:,}, only there: {last.surplus:,}{notes}"
         )
         if first.missing and last.missing:
-            self._say(self._hidden(part))
+            self._say(part.hidden_cells(self._options.allow_fewer))
 
-    def _hidden(self, part: CopyPart) -> str:
-        """The reason for cells that are missing after they were written."""
-        name = part.table.decode("utf-8", "backslashreplace")
-        fewer = ", or the target keeps fewer cells" if self._options.allow_fewer else ""
-        return (
-            f"{part.shown()}: what was written is missing still. If nobody wrote to the source meanwhile, "
-            f"delete markers of the target hide it{fewer}: "
-            f"flush '{name}' and major_compact '{name}' in the target's shell remove the markers; "
-            "then give the same command again"
-        )
+    def _compared_again(
+        self, part: CopyPart, mended: MendedRows, source: CopyPeer, target: CopyPeer, mend: bool
+    ) -> PartComparison:
+        """Compares the rows that were mended alone. Those that it mends now take their place."""
+        found = PartComparison()
+        for start, stop in mended.taken():
+            found.add(self._compared(CopyPart(part.table, start, stop), source, target, mend, mended))
+        return found
 
-    def _compared(self, part: CopyPart, source: CopyPeer, target: CopyPeer, mend: bool) -> PartComparison:
+    def _compared(
+        self, part: CopyPart, source: CopyPeer, target: CopyPeer, mend: bool, mended: MendedRows
+    ) -> PartComparison:
         schema = self._schemas[part.table]
         found = PartComparison()
+        mended.begin()
         missing: list[Row] = []
         surplus: list[Row] = []
 
@@ -347,15 +359,17 @@ class _Copy:
         def gather(rows: list[Row]) -> Callable[[Row], None]:
             def take(row: Row) -> None:
                 self._workers.go_on()
+                mended.add(row[0], found.source.rows + found.target.rows)
                 rows.append(row)
                 flush(_AT_ONCE)
 
             return take
 
-        ours = self._counted(source.pages(schema, part.start, part.stop, 0, WITH_LIFETIMES))
-        theirs = target.pages(schema, part.start, part.stop, 0, WITH_LIFETIMES)
         lifetimes = source.tells_lifetimes(part.table) and target.tells_lifetimes(part.table)
-        compare(ours, theirs, found, gather(missing), gather(surplus), lifetimes)
+        pages = source.pages(schema, part.start, part.stop, 0, WITH_LIFETIMES)
+        theirs = target.pages(schema, part.start, part.stop, 0, WITH_LIFETIMES)
+        with closing(read_ahead(pages)) as ours:
+            compare(self._counted(ours), theirs, found, gather(missing), gather(surplus), lifetimes)
         flush(1)
         return found
 

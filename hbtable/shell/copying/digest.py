@@ -1,7 +1,7 @@
 """A digest of cells that does not depend on how they came: in which pages, pieces of rows or order."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
@@ -17,6 +17,8 @@ class CellsDigest:
 
     cells: int = 0
     total: int = 0
+    rows: int = field(default=0, compare=False)
+    """A piece of a row counts as one."""
 
     def add(self, rows: Iterable[Row]) -> None:
         for row, cells in rows:
@@ -31,7 +33,14 @@ class CellsDigest:
                 )
                 self.total += int.from_bytes(blake2b(data, digest_size=_BYTES).digest(), "big")
             self.cells += len(cells)
+            self.rows += 1
         self.total %= _MODULUS
+
+    def merge(self, other: "CellsDigest") -> None:
+        """Adds the digest of other cells."""
+        self.cells += other.cells
+        self.rows += other.rows
+        self.total = (self.total + other.total) % _MODULUS
 
     def __str__(self) -> str:
         return f"{self.total:032x}"
