@@ -72,12 +72,12 @@ class BentTable(Table):
 @pytest.mark.skipif("HBTABLE_COMPAT_SERVER" in os.environ, reason="it starts an hbtable of its own")
 def test_random_thrift2_programs_answer_as_in_hbase(tmp_path: Path) -> None:
     require_java()
-    with (
-        running_hbase(thrift=2) as port,
-        ServerProcess(tmp_path / "data") as server,
-        closing(Table(port, b"slice2")) as hbase,
-        closing(Table(server.port, b"slice2")) as hbtable,
-    ):
-        assert run_programs(hbase, hbtable, fresh_seed(), THRIFT2_PROGRAMS) > THRIFT2_PROGRAMS
-        with closing(BentTable(server.port, b"bent")) as bent, pytest.raises(AssertionError, match="exists"):
+    with running_hbase(thrift=2) as port, ServerProcess(tmp_path / "data") as server:
+        with closing(Table(port, b"slice2")) as hbase, closing(Table(server.port, b"slice2")) as hbtable:
+            assert run_programs(hbase, hbtable, fresh_seed(), THRIFT2_PROGRAMS) > THRIFT2_PROGRAMS
+        with (
+            closing(Table(port, b"bent")) as hbase,
+            closing(BentTable(server.port, b"bent")) as bent,
+            pytest.raises(AssertionError, match="exists"),
+        ):
             run_programs(hbase, bent, fresh_seed(), THRIFT2_PROGRAMS)
