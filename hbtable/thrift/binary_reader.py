@@ -59,6 +59,8 @@ _UNUSUAL_AT_ONCE: Final = 32
 """Elements that are read one by one where the first is unusual: the next ones will be, too."""
 _FAST_BYTES: Final = 1 << 20
 """Of one stretch of fast reading. To copy 60 MB takes longer than others should wait."""
+_ELEMENT_BYTES: Final = 4096
+"""Of an element that is read fast, about. A stretch is no longer than so many for each: it is copied for each list."""
 _FAST_SKIPPED_BYTES: Final = 64 << 10
 """Of one stretch of passing over fields, of which each may have four bytes: 3 ms."""
 _FAST_STRINGS_LIMIT: Final = 4096
@@ -301,19 +303,19 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
                 source.turn(_ELEMENTS_AT_ONCE * weight)
         source.turn(_LIST_ELEMENTS)
         return found
-    window = _Window(source.data, source.position)
+    window = _Window(source.data, source.position, count)
     while len(found) < count:
         wanted = min(count - len(found), _ELEMENTS_AT_ONCE)
         start = source.position
         if window.data is not source.data:
-            window = _Window(source.data, start)
+            window = _Window(source.data, start, count - len(found))
         some, end = layout.fast_list(window.part, start - window.begin, wanted)
         found += some
         source.position = end + window.begin
         source.turn(max(source.position - start >> _ELEMENT_BITS, len(some) >> _SMALL_ELEMENT_BITS))
         if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
-            if window.part is not window.data and start > window.begin:
-                window = _Window(source.data, source.position)  # or the window
+            if window.is_worn(start):
+                window = _Window(source.data, source.position, count - len(found))  # or the window
                 continue
             careful = 1 if some else min(wanted, _UNUSUAL_AT_ONCE)
             found += [_struct(source, layout, depth + 1) for _ in range(careful)]
@@ -323,15 +325,20 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
 
 @final
 class _Window:
-    """The part of `data` behind `begin` that is read fast without giving way: all of it, but in large messages."""
+    """The part of `data` behind `begin` that is read fast without giving way: all of it, but in large messages.
+    `count`: elements that are to be read."""
 
     __slots__ = ("begin", "data", "part")
 
-    def __init__(self, data: bytes, begin: int) -> None:
+    def __init__(self, data: bytes, begin: int, count: int) -> None:
         self.data = data
         is_large = len(data) > _FAST_BYTES
         self.begin = begin if is_large else 0
-        self.part = data[begin : begin + _FAST_BYTES] if is_large else data
+        self.part = data[begin : begin + min(_FAST_BYTES, count * _ELEMENT_BYTES)] if is_large else data
+
+    def is_worn(self, position: int) -> bool:
+        """Whether the next one is worth its copy: made anew at each unusual element it would be copied for each."""
+        return self.part is not self.data and position - self.begin > len(self.part) // 2
 
 
 @switches
