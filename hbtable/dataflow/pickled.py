@@ -2,9 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from hbtable.errors import WrongValue
+
+Class = TypeVar("Class", bound=type)
+
+
+def between_releases(cls: Class) -> Class:
+    """Reads the states of a frozen dataclass with slots by set_state(). It stands above @dataclass, which before Python
+    3.11.4 sets a __setstate__ of its own, whatever the class has."""
+    setattr(cls, "__setstate__", set_state)  # noqa: B010  no attribute of every class
+    return cls
 
 
 def set_state(self: Any, state: Sequence[object]) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar, final
 
-from hbtable.dataflow.pickled import set_state
+from hbtable.dataflow.pickled import between_releases
 from hbtable.errors import OutcomeUnknown, Unavailable, WrongType
 from hbtable.launch.connected import ConnectedDatabase, connect_database
 from hbtable.launch.embedded import EmbeddedDatabase
@@ -24,6 +24,7 @@ _WRITES: Final = frozenset(("adminMutateRows",))
 _FILES: Final = ("ca", "certificate", "secret")
 
 
+@between_releases
 @dataclass(frozen=True, slots=True)
 class Place:
     """A way to connect: hbtable.connect()'s arguments. A secret is the name of its file, which every process that takes
@@ -42,8 +43,6 @@ class Place:
     plain_text: bool = False
     folder: str = ""
     """Shared by who has it open, on this machine; "": there is a server."""
-
-    __setstate__ = set_state
 
 
 def place_of(table: Table) -> Place:

@@ -10,7 +10,7 @@ from hbtable.client.columns import K, Key, listed
 from hbtable.client.filter_text import Filter
 from hbtable.client.given import whole_number
 from hbtable.client.rows import row_range, scan_spec
-from hbtable.dataflow.pickled import set_state
+from hbtable.dataflow.pickled import between_releases
 from hbtable.dataflow.places import Place, place_of
 from hbtable.errors import AccessDenied
 from hbtable.library.table import Table
@@ -29,6 +29,7 @@ _CUT_BYTES: Final = 8
 """Cuts differ within so many bytes behind what all rows begin with."""
 
 
+@between_releases
 @dataclass(frozen=True, slots=True)
 class Split:
     """Some rows of a table, for one task in any process: it can be pickled, and shows no secret."""
@@ -53,8 +54,6 @@ class Split:
     table_id: int = 0
     """The table's number, which no other one gets: its name may be used again, and truncating gives it another. 0: any
     table of this name is read."""
-
-    __setstate__ = set_state
 
 
 class RowsOfSplits(TypedDict, total=False):

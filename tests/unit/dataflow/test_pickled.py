@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 import hbtable
-from hbtable.dataflow.pickled import set_state
+from hbtable.dataflow.pickled import between_releases, set_state
 from hbtable.dataflow.places import Place
 from hbtable.dataflow.splits import Split
 from tests.harness.pickled_splits import PICKLED_BEFORE_NUMBERS
@@ -36,3 +36,15 @@ def test_what_a_later_release_made_is_refused(made: Split | Place) -> None:
 def test_a_state_without_what_has_no_default_is_refused() -> None:
     with pytest.raises(hbtable.WrongValue, match=r"a pickled Split has 2 fields"):
         set_state(object.__new__(Split), [SPLIT.place, b"t"])
+
+
+def test_what_a_dataclass_sets_of_its_own_is_not_in_the_way() -> None:
+    """Before Python 3.11.4 dataclass() replaces a __setstate__ that a frozen class with slots has."""
+
+    class Made:
+        def __setstate__(self, state: object) -> None:
+            raise AssertionError
+
+    assert between_releases(Made).__setstate__ is set_state
+    for cls in Split, Place:
+        assert cls.__dict__["__setstate__"] is set_state
