@@ -20,6 +20,8 @@ class PartComparison:
     surplus: int = 0
     other_lifetimes: int = 0
     """Missing ones that are there, and have another time to live of their own: it is not in the digests."""
+    repeated: int = 0
+    """Rows that differ though no cell is missing or surplus: a cell came twice."""
 
     def add(self, other: "PartComparison") -> None:
         """Adds the comparison of other rows."""
@@ -28,6 +30,7 @@ class PartComparison:
         self.missing += other.missing
         self.surplus += other.surplus
         self.other_lifetimes += other.other_lifetimes
+        self.repeated += other.repeated
 
     @property
     def alike(self) -> bool:
@@ -105,11 +108,13 @@ def _of_one_row(
     if ours == theirs:
         return
     at_source, at_target = set(ours), set(theirs)
-    if only := [cell for cell in ours if cell not in at_target]:
-        found.missing += len(only)
-        missing((row, only))
+    if lacking := [cell for cell in ours if cell not in at_target]:
+        found.missing += len(lacking)
+        missing((row, lacking))
     # A cell with another value is overwritten, not deleted.
     places = {cell[:2] for cell in at_source}
-    if only := [cell for cell in theirs if cell[:2] not in places]:
-        found.surplus += len(only)
-        surplus((row, only))
+    if further := [cell for cell in theirs if cell[:2] not in places]:
+        found.surplus += len(further)
+        surplus((row, further))
+    if not lacking and not further and sorted(ours) != sorted(theirs):
+        found.repeated += 1

@@ -296,19 +296,21 @@ class _Copy:
         mended = MendedRows()
         first = last = self._compared(part, source, target, True, mended)
         self._shown.ended()
-        surplus = 0
+        surplus, repeated = 0, first.repeated
         for _ in range(_LOOKS):
             if last.alike:
                 break
             # A version that was deleted may show the one behind it, which was one too many.
             deletes = self._options.delete and last.surplus > 0
             surplus += last.surplus if deletes else 0
-            # All other rows were alike.
+            # All other rows were alike, or had a cell twice.
             last = self._compared_again(part, mended, source, target, mend=deletes)
+            repeated += last.repeated
             if not deletes:
                 break
-        if not last.alike:
-            last = self._compared(part, source, target, False, MendedRows())  # as a whole, for what is said
+        whole = first
+        if repeated or not last.alike:
+            whole = last = self._compared(part, source, target, False, MendedRows())  # what is said is of it
         notes = "".join(
             f", {what}: {number:,}"
             for number, what in (
@@ -318,7 +320,7 @@ class _Copy:
             if number
         )
         if last.alike:
-            self._say(f"{part.shown()}: {first.source.cells:,} cells, digest {first.source}, alike{notes}")
+            self._say(f"{part.shown()}: {whole.source.cells:,} cells, digest {whole.source}, alike{notes}")
             return
         self._differs = True
         self._say(
