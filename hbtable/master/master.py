@@ -1,8 +1,8 @@
 """The master (paper, sections 4 and 5.2): one at a time, by a lock; everything it knows it reads again.
 
-cycle() is all it does: look who lives, see that everything is served (reconciler.py), and now and then collect garbage.
-It returns the message it decided. Nothing is remembered between two cycles but what saves work or spares servers
-(failed_loads.py, quarantine.py), so a new master just runs cycle().
+cycle() is all it does: look who lives, see that everything is served (reconciler.py), and now and then begin what goes
+on beside it, such as a collection of garbage. It returns the message it decided. Nothing is remembered between two
+cycles but what saves work or spares servers (failed_loads.py, quarantine.py), so a new master just runs cycle().
 """
 
 import logging
@@ -200,6 +200,7 @@ class Master:
         self._reconciler.stop()
         self._normalizer.stop()
         self._space.stop()
+        self.collections.stop()
 
     @property
     def acting(self) -> bool:
@@ -301,7 +302,8 @@ class Master:
             self._states.soon()
         balanced_at = self._servers_since + self._options.balance_after_seconds
         if self._looked_at == reports.seen() and now < self._scan_due and not self._cycle_asked_for:
-            return self._collect() or self.last_message
+            self._begin_what_is_due()
+            return self.last_message
         self._looked_at = None
         # What is asked for from here on may be for a tablet that this cycle has passed already.
         self._cycle_asked_for = False
@@ -324,8 +326,9 @@ class Master:
         self._looked_at = reports.seen()
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
         # On a full disk a table may wait for room, and callers who try again ask for one cycle after the other.
-        collected = self._collect() if not message or self.collections.out_of_space() else ""
-        return message or collected or _ALL_SERVED
+        if not message or self.collections.out_of_space():
+            self._begin_what_is_due()
+        return message or _ALL_SERVED
 
     @switches
     def settle(self) -> None:
@@ -341,14 +344,16 @@ class Master:
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_message}")
 
-    @switches
-    def _collect(self) -> str:
+    def _begin_what_is_due(self) -> None:
         self._normalizer.begin_if_due()
         self._space.begin_if_due()
-        if not self._system_served or not self.collections.due():  # without METADATA it would only hold up the placing
-            return ""
-        self.collections.begin()
-        return self.collect_garbage()
+        if self._system_served:  # without METADATA it would come to nothing
+            self.collections.begin_if_due(self._collect_by_itself)
+
+    @switches
+    def _collect_by_itself(self) -> None:
+        if message := self.collect_garbage():
+            log.info("master: %s", message)
 
     def watch_room(self, out_of_space: Callable[[], bool], in_last_room: Callable[[], bool]) -> None:
         """On a full disk nothing is written that can wait. In the last room only what makes more room is written.

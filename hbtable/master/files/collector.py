@@ -22,6 +22,7 @@ from hbtable.errors import Conflict, FileNotFound, HbtableError, OutOfSpace
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.probing import PROBES, probe
+from hbtable.master.background_work import BackgroundWork
 from hbtable.master.files.garbage import (
     ListedFile,
     MetadataScan,
@@ -90,11 +91,12 @@ class Collected(NamedTuple):
 
 
 @final
-class CollectionTimes:
-    """Decides when the next collection is due."""
+class CollectionTimes(BackgroundWork):
+    """Begins the next collection when it is due, beside the master's cycle: on a shared file system it waits for fences
+    and deletes for many seconds, and a tablet without a server waits for the cycle."""
 
     def __init__(self, runtime: Runtime, options: CollectorOptions) -> None:
-        self._runtime = runtime
+        super().__init__(runtime, "collect garbage", "master: garbage was not collected, and will be later")
         self._options = options
         self.replaced_bytes: Callable[[], int] = _nothing_replaced
         """Of all files that compactions of this process have replaced so far; the composition root sets it."""
@@ -114,11 +116,14 @@ class CollectionTimes:
         """Asks for a collection as soon as everything is served."""
         self._at_seconds = self._runtime.clock_seconds()
 
-    def begin(self) -> None:
-        """Begins a collection now."""
+    def begin_if_due(self, collect: Callable[[], None]) -> None:
+        """Begins one that is due. Called in the master's cycle, when METADATA is served. Does not switch."""
+        if not self._may_begin() or not self.due():
+            return
         self._began = self._runtime.clock_seconds()
         self._at_seconds = self._began + self._options.period_seconds
         self._at_bytes = self.replaced_bytes() + self._options.period_bytes
+        self._begin(collect)
 
 
 class Collector:

@@ -118,6 +118,37 @@ def test_a_tablet_whose_move_failed_is_served_after_one_cycle() -> None:
     with_master(test, failing_loads(failing))
 
 
+def test_a_tablet_without_a_server_does_not_wait_for_a_collection() -> None:
+    collecting: list[str] = []
+    failing: list[bool] = []
+    fail = failing_loads(failing)
+
+    def hear(master: Master, name: str) -> None:
+        fail(master, name)
+        if name == "files_in_flight":
+            collecting.append("begun")
+            master._runtime.sleep(60)
+            collecting.append("went on")
+
+    def test(master: Master, cluster: EmbeddedCluster) -> None:
+        (tablet,) = cluster.client.admin.tablets(b"t")
+        clock = master._runtime.clock_seconds
+        master._runtime.sleep(31)
+        began = clock()
+        master.cycle()
+        failing.append(True)
+        with pytest.raises(MoveFailed):
+            master.calls.move_tablet(b"t", tablet.tablet_id)
+        master.cycle()
+        assert tablet.tablet_id in {one.record.tablet_id for one in cluster.server.admin.tablets()}
+        assert clock() - began < 10
+        assert collecting == ["begun"], "one at a time"
+        master.stop()
+        assert collecting == ["begun", "went on"]
+
+    with_master(test, hear)
+
+
 def test_a_table_whose_creation_failed_is_finished_after_one_cycle() -> None:
     failing: list[bool] = []
 
