@@ -43,7 +43,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def compactions_go_on(patches: pytest.MonkeyPatch) -> None:
     """One that read its inputs before the delete brings the rows back."""
-    patches.setattr(compaction, "_deleted_since", lambda record, inputs, has_their_times=True: ())
+    patches.setattr(compaction, "deleted_since", lambda record, inputs, has_their_times=True: ())
 
 
 def compactions_read_everything(patches: pytest.MonkeyPatch) -> None:

@@ -290,7 +290,6 @@ def test_names_and_keys_are_shown_through_one_door() -> None:
 
 
 NOT_THROUGH_IT = {
-    "copying/copying.py": "a table's name, whose letters are checked",
     "copying/target_tables.py": "a table's name",
     "copying/copy_parts.py": "a table's name",
     "language/literals.py": "Ruby's to_s of what was typed",

@@ -57,8 +57,11 @@ def test_no_seed_is_much_longer_than_another(table: dict[str, int]) -> None:
     assert max(seconds.values()) <= 1.2 * min(seconds.values())
 
 
+FOLDERS = ("tests", "cluster-tests", "compat-tests")
+
+
 def test_each_long_test_is_there() -> None:
-    texts = [path.read_text() for folder in ("tests", "cluster-tests") for path in (ROOT / folder).rglob("test_*.py")]
+    texts = [path.read_text() for folder in FOLDERS for path in (ROOT / folder).rglob("test_*.py")]
     named = Counter(name for text in texts for name in re.findall(r'long_(?:test|marks)\("([^"]+)"\)', text))
     plans = {name for name in LONG if name.startswith("plans for a million tablets: ")}
     assert named.keys() | plans == LONG.keys() | LONG_ON_CLUSTERS.keys() | LONG_ALONE.keys()

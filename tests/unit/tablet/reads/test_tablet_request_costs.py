@@ -19,7 +19,7 @@ from hbtable.tablet.reads.cost_limit import CostLimit
 from hbtable.tablet.reads.page import PageBuilder
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.tablet import Tablet
-from hbtable.tablet.writes import writing
+from hbtable.tablet.writes import version_deletes
 from tests.harness.tablet_bench import Bench, put
 
 LONG = 3000
@@ -343,7 +343,7 @@ def test_a_write_that_costs_too_much_is_refused_whole(bench: Bench, request_budg
 
 def test_many_newest_versions_of_a_column_are_looked_for_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
-    read = writing.read_row
+    read = version_deletes.read_row
 
     def counted(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
         looked.append(spec.max_versions)
@@ -357,5 +357,5 @@ def test_many_newest_versions_of_a_column_are_looked_for_once(bench: Bench, monk
         [(_, cells)] = tablet.read_rows([b"r"], ReadSpec(max_versions=100))
         assert [cell[1] for cell in cells] == [1]
 
-    monkeypatch.setattr(writing, "read_row", counted)
+    monkeypatch.setattr(version_deletes, "read_row", counted)
     bench.run(main)
