@@ -4,8 +4,9 @@ SSTables (Figure 5).
 Invariants
     immutable     a Version is swapped whole, in one stretch without a switch; a reader keeps the one it began with, so
                   a flush or compaction never tears a row or loses one in between (bug class 13)
-    order         frozen memtables and files oldest first; every sequence in a file < every one in a frozen memtable <
-                  every one in the active memtable of the same stack
+    order         frozen memtables and files oldest first; every sequence in a file < every one in a frozen memtable <=
+                  every one in the active memtable of the same stack. A very large write may lie in both: no key of it
+                  does (prepared.py)
     closing       nobody closes readers: the last Version, scan or split child that holds an SSTable lets go of it, and
                   with it goes the file handle (SharedFile)
 """
