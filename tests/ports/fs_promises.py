@@ -350,7 +350,8 @@ def test_put_new_makes_whole_files_and_never_replaces(adapter: Adapter) -> None:
         assert fs.read_file("logs/p/3") == puts[3][1]
         fs.put_new("logs/p/empty", b"")
         assert fs.status("logs/p/empty").length_bytes == 0
-        assert len(nodes) == 8 or fs.log_kind != WEBHDFS, "each put says which node takes it"
+        # One that is tried again, where HDFS was slow, says it again.
+        assert len(nodes) >= 8 or fs.log_kind != WEBHDFS, "each put says which node takes it"
 
     adapter.run(body)
 
