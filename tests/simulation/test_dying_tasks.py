@@ -47,7 +47,15 @@ BUSY: Final = EmbeddedOptions(
 """Everything is so small, and comes so often, that each task has work within seconds."""
 
 LIVE_ON: Final = ("maintenance", "master", "master's session")
-JOBS: Final = ("flush", "compact", "split", "normalizer", "commit-log-delete", "commit-log-high-water")
+JOBS: Final = (
+    "flush",
+    "compact",
+    "split",
+    "normalizer",
+    "collect garbage",
+    "commit-log-delete",
+    "commit-log-high-water",
+)
 ASK_NOTHING: Final = ("log-roll", "space quotas")
 """Of their runtime, when there is nothing to do."""
 
