@@ -16,7 +16,8 @@ What a call is made of waits here for the row and for reads. Its checksum is com
 write of it, so that nothing is stored that changed in memory meanwhile (decision 23).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, final
 
 from hbtable.errors import InvalidRequest, StaleLocation, Unavailable
@@ -144,29 +145,34 @@ class ReadModifyWriter:
                 check_bytes("the value", suffix)
             self._check(row, [(family, qualifier) for family, qualifier, _ in some])
             pacer.pause()
+
+        @switches
+        def make() -> RowMutation:
+            return made_of_suffixes(row, values, ttl_millis, self._newest, self._time, pacer.pause, checksum)
+
+        return self._write_made(row, make)
+
+    @switches
+    def _write_made(self, row: bytes, make: Callable[[], RowMutation]) -> list[Cell]:
+        """The cells of the puts that `make` makes of what the row holds, once they are there."""
         row_locks = self._state.row_locks
         row_locks.acquire(row)
         try:
             row_locks.wait_until_visible(row)
             while True:
                 ranges_deleted = self._state.ranges_deleted
-                puts = made_of_suffixes(row, values, ttl_millis, self._newest, self._time, pacer.pause, checksum)
+                puts = make()
                 try:
-                    return self._written(puts, ranges_deleted)
+                    built = self._writer.commit([puts], ranges_deleted)
                 except ReadIsOld:
                     continue
+                pacer = self._pacer()  # it is done, whatever it costs
+                return [
+                    (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
+                    for _, family, qualifier, timestamp, value in with_pauses(puts.operations, pacer.pause)
+                ]
         finally:
             row_locks.release(row)
-
-    @switches
-    def _written(self, puts: RowMutation, ranges_deleted: int) -> list[Cell]:
-        """The cells of these puts, once they are there. The caller holds the row. ReadIsOld: nothing happened."""
-        built = self._writer.commit([puts], ranges_deleted)
-        pacer = self._pacer()  # it is done, whatever it costs
-        return [
-            (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
-            for _, family, qualifier, timestamp, value in with_pauses(puts.operations, pacer.pause)
-        ]
 
     @switches
     def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
@@ -181,18 +187,7 @@ class ReadModifyWriter:
             )
         self._check(row, added_to)
         keep_checksums_in_parts((mutation,), pacer.pause)
-        row_locks = self._state.row_locks
-        row_locks.acquire(row)
-        try:
-            row_locks.wait_until_visible(row)
-            while True:
-                ranges_deleted = self._state.ranges_deleted
-                try:
-                    return self._written(self._with_puts(mutation, pacer), ranges_deleted)
-                except ReadIsOld:
-                    continue
-        finally:
-            row_locks.release(row)
+        return self._write_made(row, partial(self._with_puts, mutation, pacer))
 
     @switches
     def check_and_mutate(
