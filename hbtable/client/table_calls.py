@@ -66,7 +66,7 @@ class DescribedTableCalls(NamedTableCalls, Protocol):
         """*Switches.* The record with them. AccessDenied where they are hidden."""
 
 
-class ScanningAhead(TableCalls, Protocol):
+class GatewayTableCalls(TableCalls, Protocol):
     """The calls on one table that a gateway needs."""
 
     @switches
@@ -75,5 +75,5 @@ class ScanningAhead(TableCalls, Protocol):
     def add_to_columns(self, mutation: RowMutation) -> list[Cell]: ...
 
 
-class NamedScanningAhead(NamedTableCalls, ScanningAhead, Protocol):
+class NamedGatewayTableCalls(NamedTableCalls, GatewayTableCalls, Protocol):
     """The same calls, with the name and the record of the table."""

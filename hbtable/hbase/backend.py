@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from hbtable.access.data_checks import DataChecks
-from hbtable.client.table_calls import NamedScanningAhead, ScanningAhead
+from hbtable.client.table_calls import GatewayTableCalls, NamedGatewayTableCalls
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.meta.layout import META
 from hbtable.hbase.permissions.guarded_table import GuardedTable
@@ -22,7 +22,7 @@ Address = Callable[[str], tuple[bytes, int]]
 """Of the gateway of a tablet server, by its incarnation: host and port."""
 
 
-OpenTable = Callable[[bytes], NamedScanningAhead]
+OpenTable = Callable[[bytes], NamedGatewayTableCalls]
 """The table of a name in any spelling; it need not exist yet. InvalidRequest for a name that no table can have."""
 
 
@@ -33,14 +33,14 @@ class TableBackend:
     __slots__ = ("_checks", "_meta", "_open_table")
 
     def __init__(
-        self, open_table: OpenTable, checks: DataChecks | None = None, meta: NamedScanningAhead | None = None
+        self, open_table: OpenTable, checks: DataChecks | None = None, meta: NamedGatewayTableCalls | None = None
     ) -> None:
         """Without `checks` everybody may do everything. `meta`: hbase:meta, which everybody may read."""
         self._open_table = open_table
         self._checks = checks
         self._meta = meta
 
-    def named(self, name: bytes | None) -> ScanningAhead:
+    def named(self, name: bytes | None) -> GatewayTableCalls:
         if name is None:
             raise BadArgument("the call has no table name")
         if name == META and self._meta is not None:

@@ -34,7 +34,7 @@ _READ_ONLY: Final = (
 
 @final
 class MetaTable:
-    """A client.table_calls.NamedScanningAhead. Everybody may read it, as HBase's."""
+    """A client.table_calls.NamedGatewayTableCalls. Everybody may read it, as HBase's."""
 
     name = META
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
 from hbtable.access.data_checks import DataChecks
-from hbtable.client.table_calls import AheadPage, NamedScanningAhead
+from hbtable.client.table_calls import AheadPage, NamedGatewayTableCalls
 from hbtable.errors import (
     AccessDenied,
     CostExceeded,
@@ -36,11 +36,11 @@ _TELLS_ROWS: Final = (DataDamaged, Unavailable, StaleLocation, CostExceeded)
 
 @final
 class GuardedTable:
-    """A client.table_calls.ScanningAhead. AccessDenied, before anything was looked at or changed."""
+    """A client.table_calls.GatewayTableCalls. AccessDenied, before anything was looked at or changed."""
 
     __slots__ = ("_checks", "_table")
 
-    def __init__(self, table: NamedScanningAhead, checks: DataChecks) -> None:
+    def __init__(self, table: NamedGatewayTableCalls, checks: DataChecks) -> None:
         self._table = table
         self._checks = checks
 
