@@ -24,8 +24,8 @@ from tests.harness.role_processes import ProcessCluster
 from tests.harness.runs import begin_run, show_commands
 
 
-def pytest_configure() -> None:
-    begin_run()
+def pytest_configure(config: pytest.Config) -> None:
+    begin_run(config)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

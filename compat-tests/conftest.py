@@ -19,8 +19,8 @@ from tests.harness.runs import begin_run, show_commands
 from tests.harness.server import ServerProcess
 
 
-def pytest_configure() -> None:
-    begin_run()
+def pytest_configure(config: pytest.Config) -> None:
+    begin_run(config)
 
 
 def pytest_report_header() -> str:

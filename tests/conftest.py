@@ -14,7 +14,7 @@ from tests.harness.runs import begin_run, show_commands
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    begin_run()
+    begin_run(config)
     # By itself Hypothesis takes other examples in each run, and those that failed in earlier runs of this folder.
     same_each_time = config.getoption("--hypothesis-seed") is None
     take_fresh_examples(not same_each_time)
