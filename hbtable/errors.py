@@ -235,6 +235,10 @@ class UnsupportedFormat(HbtableError):
         )
 
 
+class UnknownCall(UnsupportedFormat):
+    """The role that was called is of an older release and does not know the call. Nothing was done."""
+
+
 class LockLost(HbtableError):
     """The lock that allowed this process to act is gone: stop the process."""
 

@@ -169,8 +169,8 @@ class Table(LocatedTable):
 
     @switches
     def add_to_columns(self, mutation: RowMutation) -> list[Cell]:
-        """As TabletService.add_to_columns. UnsupportedFormat: a tablet server of an older release does not know the
-        call, and nothing was done."""
+        """As TabletService.add_to_columns. UnknownCall: the tablet server is of an older release, and nothing was
+        done."""
         row = mutation.row
         check_bytes("the row", row)
         retries = None

@@ -25,6 +25,7 @@ from hbtable.errors import (
     StaleLocation,
     StorageFailed,
     Unavailable,
+    UnknownCall,
     UnsupportedFormat,
 )
 from hbtable.rpc.codec.call_budget import CallBudget, budget_to_send
@@ -132,7 +133,7 @@ class Peer:
         if len(message) > HELD_AT_ONCE and method.repeatable:
             hold(_DECODED * len(message))
         if isinstance(answer, Failure) and answer.number == UNKNOWN_METHOD:
-            raise UnsupportedFormat(
+            raise UnknownCall(
                 f"{self._where()} speaks {connection.theirs} and does not know {method.name}, which this one, {OURS}, "
                 "asks for; nothing was done: upgrade the older one"
             )
@@ -157,6 +158,8 @@ class Peer:
         if isinstance(error, LockLost | StorageFailed):
             # Passed on, its LockLost would stop this process, and its failed log would look like ours.
             return self._lost(method, str(error))
+        if isinstance(error, UnknownCall):
+            return UnsupportedFormat(str(error))  # of a role that it asked in turn: it may have done something before
         return error
 
     def _lost(self, method: RpcMethod, reason: str) -> HbtableError:

@@ -4,7 +4,8 @@ Wing and Gong's search with Lowe's memory of visited states. An operation takes 
 call and its return; one with an unknown outcome once at any moment after its call, or never. Operations that surely did
 nothing are left out by whoever records.
 
-Row: two columns that are always written together (a row that is torn shows), and a counter.
+Row: two columns that are always written together (a row that is torn shows), a counter, and a second one that is only
+added to together with the first.
 """
 
 from collections.abc import Callable
@@ -21,11 +22,12 @@ class Row(NamedTuple):
     left: bytes | None = None
     right: bytes | None = None
     count: int | None = None
+    second: int | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """`kind`: put, append, increment, check, delete or get. `answer` is UNKNOWN until the answer came."""
+    """`kind`: put, append, increment, both (counters), check, delete or get. `answer` is UNKNOWN until it came."""
 
     kind: str
     client: str
@@ -38,7 +40,7 @@ class Operation:
 
 
 def _put(row: Row, operation: Operation) -> tuple[Row, Any]:
-    return Row(operation.argument, operation.argument, row.count), None
+    return Row(operation.argument, operation.argument, row.count, row.second), None
 
 
 def _append(row: Row, operation: Operation) -> tuple[Row, Any]:
@@ -51,16 +53,22 @@ def _increment(row: Row, operation: Operation) -> tuple[Row, Any]:
     return row._replace(count=count), count
 
 
+def _both(row: Row, operation: Operation) -> tuple[Row, Any]:
+    counts = (row.count or 0) + operation.argument, (row.second or 0) + operation.argument
+    return Row(row.left, row.right, *counts), counts
+
+
 def _check(row: Row, operation: Operation) -> tuple[Row, Any]:
     if (row.left or None) != operation.wanted:
         return row, False
-    return Row(operation.argument, operation.argument, row.count), True
+    return Row(operation.argument, operation.argument, row.count, row.second), True
 
 
 _STEPS: dict[str, Callable[[Row, Operation], tuple[Row, Any]]] = {
     "put": _put,
     "append": _append,
     "increment": _increment,
+    "both": _both,
     "check": _check,
     "delete": lambda row, operation: (Row(), None),
     "get": lambda row, operation: (row, row),

@@ -18,6 +18,7 @@ part alone are in planted_bugs.py.
     changed     28   frames between roles have no checksum
     trusted     34   what an increment, append or check is made of has no checksum behind its frame
     ungiven     29   a server that gives up frees its lock and goes on serving
+    apart       35   counters of one call are added to one after the other
     beside       8   a split does not keep its children from being loaded before it heard that it is committed
 """
 
@@ -33,6 +34,8 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import server_lock
 from hbtable.master.tables.family_identities import first_families
 from hbtable.metadata.catalog import Catalog
+from hbtable.model.cell import Cell
+from hbtable.model.mutation import RowMutation
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import LogRef, TabletRecord
 from tests.harness.delegating_fake import DelegatingFake
@@ -132,6 +135,21 @@ class _Retrying(_Around):
             return self.inner.increment(*arguments)
 
 
+class Apart(_Around):
+    """An addition to several columns is made of an increment for each."""
+
+    def tablet_service(self, incarnation: str) -> Any:
+        return _AddingApart(self._process, self.inner.tablet_service(incarnation))
+
+
+class _AddingApart(_Around):
+    def add_to_columns(self, tablet_id: int, mutation: RowMutation) -> list[Cell]:
+        cells = []
+        for operation in mutation.operations:
+            cells += self.inner.add_to_columns(tablet_id, RowMutation(mutation.row, [operation]))
+        return cells
+
+
 class Reborn(DelegatingFake):
     """Of the online tablets. Families have no identity."""
 
@@ -174,6 +192,7 @@ class Bug:
     chores: tuple[str, ...] = ()
     session_seconds: float = SESSION_SECONDS
     near: bool = False
+    every_call: bool = False
 
 
 def _session(process: SimProcess, session: SimSession) -> Any:
@@ -242,6 +261,7 @@ BUGS: dict[str, Bug] = {
     "redo": Bug(Seams(catalog=_catalog(RedoAhead)), ("kill",)),
     "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0, near=True),
     "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
+    "apart": Bug(Seams(transport=lambda process, transport: Apart(process, transport)), ("lossy",), every_call=True),
     "beside": Bug(Seams(service=_beside), ("late",), gap_seconds=2.0, chores=("split",)),
     "reborn": Bug(Seams(service=_reborn), ("kill",), gap_seconds=2.0, chores=("family",)),
     "believing": Bug(Seams(service=_believing), ("clock",)),
@@ -266,4 +286,5 @@ def run_with(name: str, seed: int, on: bool = True) -> Outcome:
         chores=bug.chores,
         session_seconds=bug.session_seconds,
         near=bug.near,
+        every_call=bug.every_call,
     )

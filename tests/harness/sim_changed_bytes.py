@@ -19,7 +19,7 @@ from hbtable.thrift.frames import FRAME_BYTES, Frames, with_checksum
 from hbtable.thrift.message import MessageReader
 
 _NUMBER = 7
-_WRITES = frozenset({"mutate", "increment", "append", "check_and_mutate", "mutate_if"})
+_WRITES = frozenset({"mutate", "increment", "append", "check_and_mutate", "mutate_if", "add_to_columns"})
 _TO = "somebody"
 
 
@@ -87,6 +87,9 @@ class ChangedBytes:
             place = self._chance.randrange(len(mutations))
             mutations[place] = self._changed_mutation(mutations[place])
             return tablet_id, mutations
+        if name == "add_to_columns":
+            keep_checksums(rest)
+            return tablet_id, self._changed_mutation(rest[0])
         if self.trusted:
             rest[-1] = 0
         if name == "increment":

@@ -15,7 +15,7 @@ LONGEST_SECONDS = 9.0
 _CALL_TIMEOUT_SECONDS = (0.5, 3.0, 5.0)
 OF_ROLES = ("load_tablet", "unload_tablet", "split", "sort_log_part", "update_schema", "tablets", "check_and_mutate")
 """What masters and tablet servers ask of tablet servers; the last is what changes METADATA."""
-OF_CLIENTS = ("mutate", "increment", "append", "check_and_mutate", "mutate_if")
+OF_CLIENTS = ("mutate", "increment", "append", "check_and_mutate", "mutate_if", "add_to_columns")
 
 _HELD_SECONDS = (2.0, 4.0, LONGEST_SECONDS)
 _SLICE_SECONDS = 0.2

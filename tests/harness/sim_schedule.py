@@ -45,7 +45,8 @@ class Schedule:
     """`log_kind`: "" takes turns. `lying_clocks`: leases may be believed for too long (see Journal.trusts_reads); None:
     in one seed of five. `gap_seconds`: between two faults in the mean; 0: by seed, so that in some runs the cluster has
     time to split and balance. `chores`: what an operator does meanwhile; None: by seed. `near`: one client only reads,
-    and still reaches a server that nobody else does."""
+    and still reaches a server that nobody else does. `every_call`: clients make the newer ones, too, although a bug is
+    planted; else the seeds that find it would find it no more."""
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class Schedule:
         chores: tuple[str, ...] | None = None,
         session_seconds: float = SESSION_SECONDS,
         near: bool = False,
+        every_call: bool = False,
     ) -> None:
         self.outcome = Outcome(seed)
         kind = log_kind or (HDFS, WEBHDFS)[seed % 2]
@@ -75,6 +77,7 @@ class Schedule:
         self._gap_seconds = gap_seconds or self.cluster.chance.choice(GAPS_SECONDS)
         self._chores = chores
         self._near = near
+        self._every_call = every_call or self.cluster.options.seams == Seams()
         self._going = True
 
     def run(self) -> Outcome:
@@ -118,7 +121,7 @@ class Schedule:
                 f"c{number}",
                 self.outcome.seed,
                 deletes_ranges=not others_cells,
-                two_conditions=cluster.options.seams == Seams(),  # seeds that find planted bugs go on doing so
+                every_call=self._every_call,
                 only_reads=process is near,
             )
             tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))

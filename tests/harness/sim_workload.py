@@ -18,6 +18,7 @@ from hbtable.errors import (
     TableNotFound,
     Unavailable,
 )
+from hbtable.model.additions import INCREMENT
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.ranges import RowRange, successor
@@ -44,12 +45,23 @@ def schema() -> TableSchema:
 
 def row_of(cells: list[tuple[bytes, int, bytes]]) -> Row:
     found = {column: value for column, _, value in reversed(cells)}
-    count = found.get(b"c:n")
-    return Row(found.get(b"f:v"), found.get(b"g:v"), None if count is None else struct.unpack(">q", count)[0])
+    counts = [None if count is None else _counted(count) for count in (found.get(b"c:n"), found.get(b"g:n"))]
+    return Row(found.get(b"f:v"), found.get(b"g:v"), *counts)
+
+
+def _counted(value: bytes) -> int:
+    count: int = struct.unpack(">q", value)[0]
+    return count
 
 
 def put_of(row: bytes, value: bytes) -> RowMutation:
     return RowMutation(row, [(PUT, b"f", b"v", SERVER_TIME, value), (PUT, b"g", b"v", SERVER_TIME, value)])
+
+
+def both_of(row: bytes, amount: int) -> RowMutation:
+    """An addition to the counters of two families."""
+    added = struct.pack(">q", amount)
+    return RowMutation(row, [(INCREMENT, family, b"n", SERVER_TIME, added) for family in (b"c", b"g")])
 
 
 def delete_of(row: bytes) -> RowMutation:
@@ -124,13 +136,13 @@ class Worker:
         name: str,
         seed: int,
         deletes_ranges: bool = True,
-        two_conditions: bool = False,
+        every_call: bool = False,
         only_reads: bool = False,
     ) -> None:
         """`deletes_ranges`: a range that is deleted takes the cells of all families with it, also those of which the
-        journal knows nothing. `two_conditions`: half of the conditional writes go by mutate_if. `only_reads`: as
-        one in three does anyhow."""
-        self._two_conditions = two_conditions
+        journal knows nothing. `every_call`: half of the conditional writes go by mutate_if, and half of the
+        increments to two counters. `only_reads`: as one in three does anyhow."""
+        self._every_call = every_call
         self._process = process
         self._journal = journal
         self._name = name
@@ -164,7 +176,10 @@ class Worker:
             kind = "delete"
         if kind == "range":
             return self._delete_range(table)
-        operation = Operation(kind, self._name, self._argument(kind), self._journal.clock())
+        argument = self._argument(kind)
+        if kind == "increment" and self._every_call and self._number % 2:
+            kind = "both"
+        operation = Operation(kind, self._name, argument, self._journal.clock())
         if kind == "check":
             operation.wanted = self._seen.get(row)
         return self._journal.record(row, operation, lambda: self._perform(table, row, operation))
@@ -195,11 +210,13 @@ class Worker:
             return table.mutate([delete_of(row)])
         if operation.kind == "increment":
             return table.increment(row, b"c", b"n", argument)
+        if operation.kind == "both":
+            return tuple(_counted(value) for _, _, value in table.add_to_columns(both_of(row, argument)))
         if operation.kind == "append":
             self._seen[row] = cells = table.append(row, [(b"f", b"v", argument)])[0][2]
             return cells
         if operation.kind == "check":
-            if self._two_conditions and self._number % 2:
+            if self._every_call and self._number % 2:
                 return table.mutate_if(row, LEFT, "=", operation.wanted, put_of(row, argument))
             return table.check_and_mutate(row, b"f", b"v", operation.wanted, put_of(row, argument))
         return self.read(table, row)

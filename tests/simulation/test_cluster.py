@@ -26,6 +26,7 @@ ENOUGH = {
     "released": 150,
     "redo": 20,
     "retry": 30,
+    "apart": 20,
     "hasty": 60,
     "sync": 20,
     "lease": 60,

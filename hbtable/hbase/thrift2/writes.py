@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar, final
 
 from hbtable.client.table_calls import TableCalls
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
-from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded, UnsupportedFormat
+from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded, UnknownCall
 from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.missing import MissingField
@@ -319,7 +319,7 @@ class Thrift2WriteCalls:
             operations = [(INCREMENT, *name, SERVER_TIME, counter_bytes(amount)) for name, amount in counters]
             try:
                 cells = self._freed_after(RowMutation(row, operations), named.add_to_columns)
-            except UnsupportedFormat:  # of a tablet server of an older release, in a rolling upgrade: one by one
+            except UnknownCall:  # of a tablet server of an older release, in a rolling upgrade: one by one
                 self._tables.check_counters(table, list(amounts))
             else:
                 pairs = zip(amounts, with_pauses(cells, pause), strict=True)

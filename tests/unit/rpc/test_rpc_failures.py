@@ -22,6 +22,7 @@ from hbtable.errors import (
     Stalled,
     StorageFailed,
     Unavailable,
+    UnknownCall,
     UnsupportedFormat,
 )
 from hbtable.model.mutation import PUT, RowMutation
@@ -630,8 +631,19 @@ def test_a_mistake_in_a_service_is_told_and_the_connection_lives_on(calling, run
 def test_a_call_that_an_older_peer_does_not_know_is_not_tried_again(against):
     transport, _ = against(lambda method, sequence: calls.failure(method.name.encode(), sequence, 1, "unknown"))
     both = r"s1 at .* speaks protocol 1\.0 \(hbtable .*\) and does not know mutate, which this one, protocol 1\.2"
-    with pytest.raises(UnsupportedFormat, match=both):
+    with pytest.raises(UnknownCall, match=both):
         write(transport)
+
+
+def test_that_a_server_met_an_older_role_in_turn_does_not_say_that_nothing_was_done(calling, runtime, serving):
+    def fail():
+        raise UnknownCall("METADATA's server does not know replace_tablet")
+
+    _, _, address = serving(Service(fail))
+    transport = calling(lambda name: address, lambda: None)
+    with pytest.raises(UnsupportedFormat, match="METADATA's server does not know") as told:
+        write(transport)
+    assert type(told.value) is UnsupportedFormat
 
 
 def test_small_messages_are_sent_at_once():

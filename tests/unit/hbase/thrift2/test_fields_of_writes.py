@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hbtable.errors import UnsupportedFormat
+from hbtable.errors import UnknownCall, UnsupportedFormat
 from hbtable.hbase.codec.thrift2_structs import (
     TCellVisibility,
     TColumn,
@@ -161,12 +161,23 @@ def test_a_tablet_server_that_does_not_know_the_call_adds_to_one_after_the_other
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(table: Recording, mutation: RowMutation) -> list[Any]:
-        raise UnsupportedFormat("nothing was done: upgrade the older one")
+        raise UnknownCall("nothing was done: upgrade the older one")
 
     monkeypatch.setattr(Recording, "add_to_columns", refuse)
     asked, answer = done(lambda calls: calls.increment(b"t", counters((b"b", 2), (b"a", -1))))
     assert asked == ["checked", (b"r", b"f", b"b", 2), (b"r", b"f", b"a", -1)]
     assert [one.value for one in answer.column_values] == [counter_bytes(1)] * 2
+
+
+def test_a_file_of_a_newer_release_ends_an_increment_of_several_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, those that need no such file would be added to, and the others not."""
+
+    def refuse(table: Recording, mutation: RowMutation) -> list[Any]:
+        raise UnsupportedFormat("an SSTable was written by a newer hbtable")
+
+    monkeypatch.setattr(Recording, "add_to_columns", refuse)
+    with pytest.raises(UnsupportedFormat, match="newer hbtable"):
+        done(lambda calls: calls.increment(b"t", counters((b"b", 2), (b"a", -1))))
 
 
 def test_an_append_lives_as_long_as_it_says() -> None:
