@@ -5,16 +5,28 @@ answer: that took as long as to carry the call out. Here the server of the row m
 (relays.relayed_calls), and only table and row are looked at.
 
 Which calls: those of PASSED_ON_READS and PASSED_ON_WRITES, of Thrift1's strict binary protocol and one row, small, and
-not while users are asked who they are. All others, those about rows of this server, and those that end with an error
-are done as ever, by the client library, so that errors are told by one place. A write is done again only where
-nothing was done before.
+not while users are asked who they are. All others, those about rows of this server, and those that were refused are
+done as ever, by the client library, so that what is wrong with a call is told by one place. A write is done again only
+after an error which says that nothing was done; and nothing is that would fail or cost the same.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, final
 
-from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable, UnsupportedFormat
+from hbtable.errors import (
+    Corruption,
+    CostExceeded,
+    HbtableError,
+    InvalidRequest,
+    LockLost,
+    NotFound,
+    OutcomeUnknown,
+    StaleLocation,
+    Unavailable,
+    UnknownCall,
+    UnsupportedFormat,
+)
 from hbtable.hbase.cell_methods import PASSED_ON_READS, PASSED_ON_WRITES
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.relays.relay import Located, Message, are_puts, located
@@ -57,7 +69,8 @@ class RoleRelay:
     def ask(self, method: ThriftMethod, values: Sequence[Any], source: Message) -> bytes | None:
         """The answer that the server of the row made; None: the call is to be done here, and nothing was done yet.
         *Switches.* OutcomeUnknown; StaleLocation and Unavailable after as many tries as ever; LockLost: of this role's
-        own session."""
+        own session; Corruption, UnsupportedFormat, CostExceeded; and for writes each error that does not say that
+        nothing was done."""
         write = method.name in PASSED_ON_WRITES
         if not write and method.name not in PASSED_ON_READS:
             return None
@@ -78,7 +91,13 @@ class RoleRelay:
             raise
         except (StaleLocation, Unavailable, LockLost):
             raise  # a write that goes out when this role's session is over may have been done: not once more
-        except HbtableError:
+        except UnknownCall:
+            return None
+        except (Corruption, UnsupportedFormat, CostExceeded):
+            raise
+        except HbtableError as error:
+            if write and not isinstance(error, (InvalidRequest, NotFound)):
+                raise
             return None
         self.count.value += 1
         return answer
@@ -88,7 +107,7 @@ class RoleRelay:
         relays = self._relays(record.owner)
         try:
             return (relays.relay_write if write else relays.relay_read)(record.tablet_id, message)
-        except UnsupportedFormat:
+        except UnknownCall:
             if len(self._older) < _OLDER:
                 self._older.add(record.owner)
             raise

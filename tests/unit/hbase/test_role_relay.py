@@ -12,13 +12,17 @@ from thriftpy2.transport import TMemoryBuffer
 
 from hbtable.client.client import Client
 from hbtable.errors import (
+    Corruption,
+    CostExceeded,
     HbtableError,
     InvalidRequest,
     LockLost,
     NoSuchFamily,
     OutcomeUnknown,
     StaleLocation,
+    TableNotFound,
     Unavailable,
+    UnknownCall,
     UnsupportedFormat,
 )
 from hbtable.fs.memory import MemoryFileSystem
@@ -304,7 +308,8 @@ def test_all_other_calls_are_done_here(call: Any, tablet: Any, mine: str, whole:
 
 def test_what_was_refused_there_is_told_here_and_what_was_tried_in_vain_is_not_tried_again() -> None:
     for call in (READ, PUT, DELETE):
-        assert ask(relay_of(NoSuchFamily("none"))[0], call) is None
+        for mistake in (NoSuchFamily("none"), InvalidRequest("a bad argument"), TableNotFound("t")):
+            assert ask(relay_of(mistake)[0], call) is None
         for error in (StaleLocation("moved"), Unavailable("away"), LockLost("this role's session is over")):
             with pytest.raises(type(error)):
                 ask(relay_of(error)[0], call)
@@ -316,6 +321,27 @@ def test_what_was_refused_there_is_told_here_and_what_was_tried_in_vain_is_not_t
 
 
 def test_a_server_of_an_older_release_is_asked_once() -> None:
-    relay, asked = relay_of(UnsupportedFormat("it does not know relay_read"))
+    relay, asked = relay_of(UnknownCall("it does not know relay_read"))
     assert [ask(relay, call) for call in (READ, PUT, READ)] == [None, None, None]
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Corruption("a file", 3, "bad block"), UnsupportedFormat("a file of a newer hbtable"), CostExceeded("too long")],
+)
+def test_what_would_cost_or_fail_the_same_is_not_done_again(error: HbtableError) -> None:
+    """And the server goes on to be asked."""
+    relay, asked = relay_of(error)
+    for call in (READ, PUT, DELETE):
+        with pytest.raises(type(error)):
+            ask(relay, call)
+    assert len(asked) == 3
+
+
+def test_a_write_is_not_done_again_after_an_error_that_does_not_say_that_nothing_was_done() -> None:
+    """As one of a newer release, of which only the root of all errors is known here."""
+    assert ask(relay_of(HbtableError("versions must be positive"))[0], READ) is None
+    for call in (PUT, DELETE):
+        with pytest.raises(HbtableError, match="of a newer kind"):
+            ask(relay_of(HbtableError("of a newer kind"))[0], call)
