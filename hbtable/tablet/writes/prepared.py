@@ -5,13 +5,13 @@ reader sees all pairs of a write or none. So the pairs are put into a memtable o
 turns with other tasks. After that only memtables are exchanged (Version.with_prepared).
 
 A dict grows in one step: of a million pairs it takes 70 ms. So there are several memtables, each for a share of the
-keys, where the pairs are more than one may hold.
+keys, where the pairs are more than one may hold. The share is told by Python's hash of the key, which no client can
+compute (unless PYTHONHASHSEED is set): by a checksum, he could choose keys that all come into one dict.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.memtable import Memtable
@@ -22,6 +22,8 @@ ADDED_AT_ONCE: Final = 10_000
 """Pairs that go into the memtable that there is: 3 to 6 ms of the processor. Fewer: more memtables, in each of which
 every read has to look."""
 _PART: Final = 1000
+_BITS_OF_DICTS: Final = 32
+"""Of a hash: by these a dict places its keys. Were the shares made by them, keys of a share would meet there."""
 _MOST: Final = 150_000
 """Pairs of one memtable, about: its dict grows the last time at 87,382, which takes 3 ms. Fewer: more memtables, in
 each of which every read has to look until they are flushed."""
@@ -39,7 +41,8 @@ def prepared_memtables(pairs: Sequence[Pair], sequence: int, pause: Callable[[],
     shares: list[list[Pair]] = [[] for _ in range(count)]
     for part in parts_of(pairs, _PART):
         for pair in part:
-            shares[crc32(pair[0]) % count].append(pair)  # equal keys meet in one of them, in their order
+            # Equal keys meet in one of them, in their order.
+            shares[(hash(pair[0]) >> _BITS_OF_DICTS) % count].append(pair)
         pause()
     found = []
     while shares:

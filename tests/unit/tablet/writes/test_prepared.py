@@ -2,6 +2,7 @@
 
 import pytest
 
+from hbtable.crc32 import crc32
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
@@ -65,6 +66,15 @@ def test_no_memtable_of_it_is_so_large_that_it_grows_for_long(few_are_many: int)
     assert max(memtable.cells for memtable in found) < 1.5 * COLUMNS / few_are_many
     assert sorted(pair for memtable in found for pair in memtable.scan(b"", b"", 7)) == pairs
     assert not any(changed for memtable in found for changed in memtable.changed())
+
+
+def test_a_client_cannot_choose_keys_that_all_come_into_one(few_are_many: int) -> None:
+    """Keys with one CRC32, by the number of memtables, had one memtable together."""
+    candidates = (b"%05d" % number for number in range(10 * COLUMNS))
+    chosen = [key for key in candidates if crc32(key) % few_are_many == 0][:COLUMNS]
+    found = prepared.prepared_memtables([(key, b"v") for key in chosen], 7, lambda: None)
+    assert len(found) == few_are_many
+    assert max(memtable.cells for memtable in found) < 1.5 * COLUMNS / few_are_many
 
 
 def test_what_is_written_before_and_after_it_is_read_with_it_and_flushed_once(few_are_many: int) -> None:
