@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, final
 
-from hbtable.errors import InvalidRequest, StaleLocation, Unavailable
-from hbtable.model.additions import check_additions, incremented
+from hbtable.errors import InvalidRequest, Unavailable
+from hbtable.model.additions import incremented
 from hbtable.model.call_checksums import (
     check_as_sent,
     checksum_of_condition,
@@ -42,14 +42,14 @@ from hbtable.tablet.reads.filtering import Filtering, filter_of_rows
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version, read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import IsHeavy, bad_row, check_unchanged, check_unchanged_in_parts, no_such_family
+from hbtable.tablet.writes.apply import IsHeavy, check_unchanged, check_unchanged_in_parts
+from hbtable.tablet.writes.changed_columns import check_columns, check_row, checked_additions, columns_of_suffixes
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.condition import KnownAnswers, NotAnswered
 from hbtable.tablet.writes.made_puts import made_of_suffixes, made_puts
 from hbtable.tablet.writes.row_locks import CountUnderWay, HeldRow, InFlightWrite
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
-_APPENDS_AT_ONCE: Final = 256
 _CHECKED_AT_ONCE: Final = 1024
 """Operations."""
 _TRIES: Final = 20
@@ -70,7 +70,7 @@ class ReadModifyWriter:
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0) -> int:
         """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
         amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
-        self._check(row, ((family, qualifier),))
+        check_row(self._state, row, ((family, qualifier),))
         self._state.row_locks.acquire(row)
         held = HeldRow(self._state.row_locks, row)
         try:
@@ -139,12 +139,7 @@ class ReadModifyWriter:
         ttl_millis = whole_number("the time to live", ttl_millis, 0, LARGEST_I64)
         cost, pacer = paced_request(self._state.environment)
         cost.row = row
-        for first in range(0, len(values), _APPENDS_AT_ONCE):
-            some = values[first : first + _APPENDS_AT_ONCE]
-            for _, _, suffix in some:
-                check_bytes("the value", suffix)
-            self._check(row, [(family, qualifier) for family, qualifier, _ in some])
-            pacer.pause()
+        check_columns(self._state, row, columns_of_suffixes(values), pacer.pause)
 
         @switches
         def make() -> RowMutation:
@@ -179,13 +174,11 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.add_to_columns."""
         pacer = self._pacer()  # one: each new one would let as much more be done before it switches
         row = mutation.row
-        self._check(row, ())
-        added_to = check_additions(mutation, pacer.pause)
+        added_to = checked_additions(self._state, row, mutation, pacer.pause)
         if not added_to or len(added_to) != len(mutation.operations):
             raise InvalidRequest(
                 f"a change of row {shown(row)} that answers the new cells has increments and appends alone"
             )
-        self._check(row, added_to)
         keep_checksums_in_parts((mutation,), pacer.pause)
         return self._write_made(row, partial(self._with_puts, mutation, pacer))
 
@@ -201,9 +194,8 @@ class ReadModifyWriter:
     ) -> bool:
         """As rpc.services.TabletService.check_and_mutate."""
         pacer = self._pacer()  # one: each new one would let as much more be done before it switches
-        self._check(row, ((family, qualifier),))
-        added_to = check_additions(mutation, pacer.pause)
-        self._check(row, added_to)
+        check_row(self._state, row, ((family, qualifier),))
+        added_to = checked_additions(self._state, row, mutation, pacer.pause)
         if expected is not None:
             check_bytes("the expected value", expected)
         if mutation.row != row:
@@ -259,9 +251,7 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.mutate_if."""
         check_condition(spec, operator, value)
         own = self._pacer()  # one: each new one would let as much more be done before it switches
-        self._check(row, ())
-        added_to = check_additions(mutation, own.pause)
-        self._check(row, added_to)
+        added_to = checked_additions(self._state, row, mutation, own.pause)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the condition of row {row!r}")
         cost, pacer = paced_request(self._state.environment)
@@ -335,20 +325,6 @@ class ReadModifyWriter:
     def _pacer(self) -> Pacer:
         environment = self._state.environment
         return Pacer(environment.runtime, environment.options.slice_seconds)
-
-    def _check(self, row: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:
-        state = self._state
-        state.gate.check_served()
-        if type(row) is not bytes or not row or len(row) > state.max_row_bytes:
-            raise bad_row(row, state.max_row_bytes)
-        if not state.range.holds(row):
-            raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
-        layout = state.version.layout
-        for family, qualifier in columns:
-            check_bytes("the column family", family)
-            check_bytes("the qualifier", qualifier)
-            if family not in layout.stored:
-                raise no_such_family(layout, family)
 
     @switches
     def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from hbtable.errors import NoSuchFamily
+from hbtable.model.additions import APPEND
 from hbtable.model.cell import SERVER_TIME
+from hbtable.model.condition import ANY_CELL
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, EVERYTHING, ReadSpec, ScanRequest
 from hbtable.tablet.options import TabletOptions
@@ -101,5 +104,32 @@ def test_no_call_keeps_others_waiting(bench: Bench, name: str) -> None:
         with counted_stretches(bench.runtime) as stretches:
             call(tablet)
         stretches.check()
+
+    bench.run(main)
+
+
+def _adding(family_of_last: bytes) -> RowMutation:
+    operations = [(APPEND, b"f", b"%07d" % number, SERVER_TIME, b"v") for number in range(COLUMNS)]
+    operations.append((APPEND, family_of_last, b"q", SERVER_TIME, b"v"))
+    return RowMutation(b"wide", operations)
+
+
+ADDING: dict[str, Step] = {
+    "add_to_columns": lambda tablet: tablet.add_to_columns(_adding(b"none")),
+    "mutate_if": lambda tablet: tablet.mutate_if(b"wide", EVERYTHING, ANY_CELL, None, _adding(b"none")),
+    "check_and_mutate": lambda tablet: tablet.check_and_mutate(b"wide", b"f", b"q", None, _adding(b"none")),
+    "append": lambda tablet: tablet.append(b"wide", [one[1:3] + one[4:] for one in _adding(b"none").operations]),
+}
+
+
+@pytest.mark.parametrize("name", ADDING)
+def test_columns_that_are_added_to_are_checked_in_parts(bench: Bench, name: str) -> None:
+    """The last of them is refused, so that all were looked at, and nothing else was done."""
+
+    def main() -> None:
+        tablet = bench.open()
+        with counted_stretches(bench.runtime) as stretches, pytest.raises(NoSuchFamily):
+            ADDING[name](tablet)
+        stretches.check(COLUMNS)
 
     bench.run(main)
