@@ -53,7 +53,7 @@ class HeldThreads:
 
 
 def _let_go(thread: int) -> bool:
-    """Whether it goes on, or has ended; False while it has not halted yet."""
+    """Whether it goes on, or has ended; False while it has not halted yet, or is about to end."""
     try:
         met = os.waitid(os.P_PID, thread, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT | _WALL)
     except ChildProcessError:
@@ -64,10 +64,14 @@ def _let_go(thread: int) -> bool:
         if not _is_child(thread):  # else who started it here will ask for its exit code
             os.waitpid(thread, os.WNOHANG | _WALL)
         return True
-    _, status = os.waitpid(thread, os.WNOHANG | _WALL)
-    on_its_way = 0 if status >> 16 == _STOP_EVENT else os.WSTOPSIG(status)
-    _ptrace(_DETACH, thread, 0 if on_its_way == signal.SIGTRAP else on_its_way)
-    return True
+    try:
+        met = os.waitid(os.P_PID, thread, os.WSTOPPED | os.WNOHANG | _WALL)
+    except ChildProcessError:
+        met = None
+    if met is None:
+        return False  # killed since: its end is to be met, too, or its process would never have ended for anybody
+    on_its_way = 0 if met.si_status >> 8 == _STOP_EVENT else met.si_status & 0xFF
+    return _ptrace(_DETACH, thread, 0 if on_its_way == signal.SIGTRAP else on_its_way)  # else it was killed just now
 
 
 def _is_child(thread: int) -> bool:

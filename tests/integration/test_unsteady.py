@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.unsteady import choose, threads_of
+from tests.harness import held_threads
 from tests.harness.held_threads import HeldThreads
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze
 
@@ -45,6 +46,13 @@ def state(pid: int, thread: int) -> str:
     return Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def is_held(pid: int, thread: int) -> bool:
+    try:
+        return state(pid, thread) == "t"
+    except FileNotFoundError:
+        return False
+
+
 def test_one_thread_is_held_and_its_neighbour_is_not(process: "subprocess.Popen[bytes]") -> None:
     first, second = threads_of([process.pid])[process.pid]
     for held, free in ((first, second), (second, first)):
@@ -69,6 +77,40 @@ def test_what_a_test_stopped_stays_stopped_and_what_it_ended_ends(process: "subp
     with HeldThreads([*threads_of([process.pid])[process.pid], 1 << 22]):  # the last: nobody's
         os.kill(process.pid, signal.SIGTERM)
     assert process.wait(SOON_SECONDS) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("moment", ["before its halt is met", "before it is let go"])
+def test_a_thread_that_is_killed_while_it_is_let_go_is_waited_for(
+    process: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Nobody met the end of such a thread, so the process's end could be met by nobody, for as long as this one ran: a
+    run of all tests stood still for an hour."""
+    _, second = threads_of([process.pid])[process.pid]
+    looked_at: list[int] = []
+
+    def kill() -> None:
+        os.kill(process.pid, signal.SIGKILL)
+        eventually(lambda: not is_held(process.pid, second), SOON_SECONDS, "a thread that goes on to its end")
+
+    waitid, ptrace = os.waitid, held_threads._ptrace
+
+    def look(kind: int, thread: int, options: int) -> "os.waitid_result | None":
+        met = waitid(kind, thread, options)
+        if met is not None and thread == second and not looked_at and moment == "before its halt is met":
+            looked_at.append(thread)
+            kill()
+        return met
+
+    def ask(request: int, thread: int, data: int = 0) -> bool:
+        if (request, thread) == (held_threads._DETACH, second) and moment == "before it is let go":
+            kill()
+        return ptrace(request, thread, data)
+
+    monkeypatch.setattr(os, "waitid", look)
+    monkeypatch.setattr(held_threads, "_ptrace", ask)
+    with HeldThreads([second]):
+        eventually(lambda: is_held(process.pid, second), SOON_SECONDS, "a halt of the second thread")
+    assert process.wait(SOON_SECONDS) == -signal.SIGKILL
 
 
 def test_each_choice_is_of_threads_that_there_are_and_each_thread_is_chosen() -> None:
