@@ -27,6 +27,7 @@ from functools import cache
 from typing import Any, Final
 
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
+from tests.harness.waiting import SOON_SECONDS
 
 _LARGEST_MESSAGE: Final = 1 << 17
 _PIPE_BYTES: Final = 1 << 16
@@ -137,8 +138,13 @@ class _Server:
         atexit.register(self._end)
 
     def _end(self) -> None:
+        """It ends by itself when nobody can ask it any more. A run must not wait for one that does not."""
         self._socket.close()
-        self._process.wait()
+        try:
+            self._process.wait(SOON_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def begin(self, command: Mapping[str, object], files: list[int]) -> None:
         """`files`: its stdin, stdout and stderr, and where its number and then its exit code are written."""
