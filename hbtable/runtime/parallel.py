@@ -67,6 +67,32 @@ def results(outcomes: Sequence[T | HbtableError]) -> list[T]:
 
 
 @switches
+def run_until_error(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name: str) -> list[T]:
+    """The results of the jobs, in their order. After an HbtableError none is begun any more; it is raised here when
+    those that were begun have ended. Where nothing can be reached, each more would be another wait for nothing."""
+    found: dict[int, T] = {}
+    failed: list[HbtableError] = []
+
+    def unless_failed(place: int, job: Callable[[], T]) -> Callable[[], None]:
+        def work() -> None:
+            if failed:
+                return
+            try:
+                found[place] = job()
+            except HbtableError as error:
+                failed.append(error)
+                if isinstance(error, LockLost):
+                    raise
+
+        return work
+
+    run_all(runtime, limit, [unless_failed(place, job) for place, job in enumerate(jobs)], name)
+    if failed:
+        raise failed[0]
+    return [found[place] for place in range(len(jobs))]
+
+
+@switches
 def _outcome(job: Callable[[], T]) -> T | HbtableError:
     try:
         return job()

@@ -40,7 +40,7 @@ from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFailed, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, LOCAL, FileSystem
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.parallel import results, run_all
+from hbtable.runtime.parallel import run_until_error
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
@@ -191,13 +191,13 @@ class _Fencer:
         """The listing with final lengths."""
         if listed.log_kind != HDFS:
             return listed
-        outcomes = run_all(
+        files = run_until_error(
             self._runtime,
             self._options.parallel_seals,
             [lambda file=file: self.until_done(lambda: self._seal(file)) for file in listed.files],  # type: ignore[misc]
             "seal",
         )
-        return listed._replace(files=tuple(file for file in results(outcomes) if file is not None))
+        return listed._replace(files=tuple(file for file in files if file is not None))
 
     @switches
     def _seal(self, file: LogFile) -> LogFile | None:

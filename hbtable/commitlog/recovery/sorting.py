@@ -34,7 +34,7 @@ from hbtable.commitlog.recovery.sorted_runs import (
 from hbtable.crc32 import crc32
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.parallel import results, run_all
+from hbtable.runtime.parallel import run_until_error
 from hbtable.switches import switches
 
 _STRETCH: Final = 1000
@@ -58,7 +58,7 @@ def publish(fs: FileSystem, folder: str, runs: list[SortedRun], gaps: Sequence[G
 def sort_range(runtime: Runtime, fs: FileSystem, folder: str, log_range: LogRange) -> SortedRun:
     """The run of this part, durable on return. *Switches*, also within. Corruption; FileNotFound."""
     reads = [lambda segment=segment: fs.read_file(segment.path) for segment in log_range]
-    buffers = results(run_all(runtime, _PARALLEL_READS, reads, "read log"))
+    buffers = run_until_error(runtime, _PARALLEL_READS, reads, "read log")
     tablets = _records_by_tablet(runtime, buffers, log_range)
     return _write_run(runtime, fs, folder, (log_range[0].number, log_range[-1].number), buffers, tablets)
 

@@ -33,7 +33,7 @@ from hbtable.commitlog.segments.segment import (
 from hbtable.errors import Corruption, FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.parallel import results, run_all
+from hbtable.runtime.parallel import run_all, run_until_error
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -78,7 +78,8 @@ def settled_chain(
     if not lengths:
         raise Corruption(folder, 0, "the log has no segment; it is created with one")
     reads = [partial(_header, fs, folder, number, length) for number, length in lengths.items()]
-    headers = dict(zip(lengths, results(_read(runtime, reads)), strict=True))
+    found = [read() for read in reads] if runtime is None else run_until_error(runtime, _AT_ONCE, reads, "read log")
+    headers = dict(zip(lengths, found, strict=True))
     sound = {number: header for number, header in headers.items() if header is not None}
     end = _last_end(fs, folder, sound, lengths, pause, runtime)
     oldest = 0 if end is None else end.oldest

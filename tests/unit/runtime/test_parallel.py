@@ -6,7 +6,7 @@ import pytest
 
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.parallel import run_all
+from hbtable.runtime.parallel import run_all, run_until_error
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.stretches import counted_stretches
 
@@ -69,3 +69,28 @@ def test_a_lock_that_is_lost_is_the_callers_to_know_and_no_task_dies_of_it(
         run_all(runtime, limit, [job(number) for number in range(8)], "work")
     assert caplog.messages == []
     assert done == ([0] if limit == 1 else [0, 2, 3, 4, 5, 6, 7])
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+@pytest.mark.parametrize("error", [Unavailable("no"), LockLost("the session is over")])
+def test_after_an_error_no_job_is_begun_any_more(limit: int, error: HbtableError) -> None:
+    runtime = SimulatedRuntime(1)
+    begun: list[int] = []
+
+    def job(number: int) -> Callable[[], int]:
+        def work() -> int:
+            begun.append(number)
+            runtime.sleep(1)
+            if number == 5:
+                raise error
+            return number
+
+        return work
+
+    def body() -> None:
+        assert run_until_error(runtime, limit, [job(n) for n in range(5)], "work") == list(range(5))
+        with pytest.raises(type(error)):
+            run_until_error(runtime, limit, [job(n) for n in range(100)], "work")
+
+    runtime.run(body)
+    assert len(begun) <= 5 + 6 + limit

@@ -1,5 +1,7 @@
 """Parts of a dead server's log go through the living servers; what one cannot do, another one does."""
 
+from typing import Any
+
 import pytest
 
 from hbtable.commitlog.options import LogOptions
@@ -81,6 +83,15 @@ class Bench:
         for n in range(1, 201):
             key = b"row%d\x00\x01f\x00q\x00\x01" % n + bytes(18)
             log.commit(n % 3, n, encode_record(n % 3, 1, n, 0, [(key, b"%d" % n)]), lambda: None)
+        log.close()
+
+    def write_segments(self, count: int) -> None:
+        """Each with one record of tablet 1."""
+        options = LogOptions(durability="os", segment_bytes=450)
+        log = LogWriter(self.runtime, self.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
+        for n in range(1, count + 1):
+            key = b"row%d\x00\x01f\x00q\x00\x01" % n + bytes(18)
+            log.commit(1, n, encode_record(1, 1, n, 0, [(key, b"v" * 400)]), lambda: None)
         log.close()
 
     def sort(self, *living: str) -> None:
@@ -231,12 +242,7 @@ def test_a_log_of_many_segments_is_recovered_in_a_few_rounds_of_reads(left: int)
     bench, seconds = Bench(), 0.5
 
     def main() -> float:
-        options = LogOptions(durability="os", segment_bytes=450)
-        log = LogWriter(bench.runtime, bench.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
-        for n in range(1, 201 - left):
-            key = b"row%d\x00\x01f\x00q\x00\x01" % n + bytes(18)
-            log.commit(1, n, encode_record(1, 1, n, 0, [(key, b"v" * 400)]), lambda: None)
-        log.close()
+        bench.write_segments(200 - left)
         paths = sorted(status.path for status in bench.fs.list_files(FOLDER) if status.path.endswith(".log"))
         last = len(paths)
         header = decode_header(bench.fs.read_file(paths[-1])[:512], paths[-1], NAME, last)
@@ -253,3 +259,35 @@ def test_a_log_of_many_segments_is_recovered_in_a_few_rounds_of_reads(left: int)
 
     took = bench.runtime.run(main)
     assert took < seconds * 200 / 3, "sealed, and looked at, by sixteen; sorted by eight"
+
+
+class Away(Far):
+    """One of which one kind of call takes as long, and then fails, for each segment but the `last`."""
+
+    def __init__(self, inner: object, runtime: SimulatedRuntime, seconds: float, call: str, last: str) -> None:
+        super().__init__(inner, runtime, 0.0)
+        self._away, self._call, self._last = seconds, getattr(inner, call), last
+        setattr(self, call, self._fails)
+
+    def _fails(self, path: str) -> Any:
+        if not path.endswith(".log") or path == self._last:
+            return self._call(path)
+        self._runtime.sleep(self._away)
+        raise Unavailable(f"no answer about {path}")
+
+
+@pytest.mark.parametrize("call", ["seal", "open", "read_file"])
+def test_a_file_system_that_is_away_is_told_by_the_first_files_that_cannot_be_had(call: str) -> None:
+    """The master is not to wait for each of 200 before it looks at its cluster again."""
+    bench, seconds = Bench(), 30.0
+
+    def main() -> float:
+        bench.write_segments(200)
+        last = max(status.path for status in bench.fs.list_files(FOLDER) if status.path.endswith(".log"))
+        fs = Away(Shared(bench.fs), bench.runtime, seconds, call, last)
+        began = bench.runtime.clock_seconds()
+        with pytest.raises(Unavailable, match="no answer about"):
+            LogSorting(bench.runtime, fs, bench, bench.expire).sort(7, NAME, [])  # type: ignore[arg-type]
+        return bench.runtime.clock_seconds() - began
+
+    assert bench.runtime.run(main) < 2 * seconds
