@@ -39,7 +39,7 @@ class Opened(NamedTuple):
     proves_by_request: bool = False
     """Each request says for itself whose it is: the stream answers those of nobody."""
     unusable: str = ""
-    """The reason why its certificate makes nobody of it."""
+    """The reason why its certificate makes nobody of it, or cannot be read."""
 
 
 @switches
@@ -57,8 +57,8 @@ def open_stream(
         inside = _encrypted(tls, stream, first, client, context)
         if inside is None:
             return None
-        stream = inside
-        if verifier is not None:
+        stream, unusable = inside, inside.unreadable
+        if verifier is not None and not unusable:
             user, unusable = _of_certificate(inside, verifier, client, context)
             if user is not None:
                 logged_in(CertificateLogin(user, inside.certificate_ends_millis()), user)
@@ -79,7 +79,7 @@ def open_stream(
         stream = HttpStream(stream, first, client, context, encrypted, user, unusable)
         first, spoken = _sniff(stream, context, sniff_frame)
         if spoken is not None:
-            return Opened(stream, first, spoken, encrypted, user, verifier is not None)
+            return Opened(stream, first, spoken, encrypted, user, verifier is not None, unusable)
     return None if spoken is None else Opened(stream, first, spoken, encrypted, user, unusable=unusable)
 
 
@@ -135,6 +135,8 @@ def _encrypted(
         inside.handshake(lambda: clock() < until)
         if inside.certificate_ends_millis() <= context.wall_millis():
             raise HandshakeFailed("the client's certificate has expired")
+        if inside.unreadable:
+            context.log_limiter.warning("the certificate of %s makes nobody of it: %s", client, inside.unreadable)
     except (HandshakeFailed, Overloaded) as error:
         context.log_limiter.warning("closed the connection of %s: its TLS handshake failed: %s", client, error)
         discard(stream, context)

@@ -25,6 +25,10 @@ _NEEDS_ANOTHER: Final = (
     "This server asks its clients who they are (auth.enabled): connect with a certificate whose CN is a user's name, "
     "or log in by SASL PLAIN or over HTTP. docs/security.md has the lines for each client"
 )
+_NEEDS_READABLE: Final = (
+    "This server asks its clients for certificates (tls.client_ca): connect with one whose names, also those behind "
+    "its subject (subjectAltName), are ASCII or UTF-8"
+)
 
 
 @final
@@ -87,11 +91,14 @@ class GatewaySecurity:
 
     def refusal(self, encrypted: bool, is_known: bool, unusable: str = "") -> JavaError | None:
         """The error that answers every call of a connection; None: they are carried out. `is_known`: the client proved
-        who it is, or does so with each request. `unusable`: the reason why its certificate proved nothing."""
+        who it is, or does so with each request. `unusable`: the reason why its certificate proved nothing, or cannot be
+        read."""
         if self._tls_required and not encrypted:
             return JavaError(DENIED, _NEEDS_TLS)
         if self.auth.enabled and not is_known:
             return JavaError(DENIED, f"{unusable}. {_NEEDS_ANOTHER}" if unusable else _NEEDS_USER)
+        if not self.auth.enabled and unusable:
+            return JavaError(DENIED, f"{unusable}. {_NEEDS_READABLE}")
         return None
 
 

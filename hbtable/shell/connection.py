@@ -15,7 +15,7 @@ from hbtable.hbase.admin import structs as admin_structs
 from hbtable.hbase.codec.interface_files import load_interface
 from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import FramedSocket, authenticated
-from hbtable.shell.encryption import encrypted
+from hbtable.shell.encryption import encrypted, refused
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
 from hbtable.thrift.wire import UNKNOWN_METHOD
 
@@ -118,6 +118,8 @@ class ShellConnection:
             raise
         except (OSError, EOFError, TTransportException) as error:
             self.close()
+            if denied := refused(error, self._address):
+                raise denied from None
             timed_out = isinstance(error, TimeoutError)
             who = f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"
             raise BrokenOff(f"{who} broke off during {method}: {error}", timed_out) from None

@@ -14,6 +14,7 @@ import sys
 from typing import Final, final
 
 from hbtable.shell.address import ServerAddress
+from hbtable.shell.encryption import refused
 from hbtable.shell.errors import CannotConnect, NotLetIn
 
 VARIABLE: Final = "HBTABLE_SECRET"
@@ -38,6 +39,8 @@ def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket"
         status, said = _negotiated(made, f"\0{address.user}\0{secret}".encode(), address.tls)
     except (OSError, EOFError, struct.error) as error:
         made.close()
+        if denied := refused(error, address):
+            raise denied from None
         reason = str(error) or "it closed the connection"
         raise CannotConnect(f"{address.host}:{address.port} did not answer who {address.user} is: {reason}") from None
     except CannotConnect:

@@ -3,9 +3,27 @@
 import socket
 import ssl
 from traceback import walk_tb
+from typing import Final
 
 from hbtable.shell.address import ServerAddress
-from hbtable.shell.errors import CannotConnect
+from hbtable.shell.errors import CannotConnect, NotLetIn
+
+_REFUSALS: Final = {
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
+        "it lets in nobody without a certificate: give one and its key with --certificate FILE, or with certificate= "
+        "in a program"
+    ),
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the client's certificate, or one between it and its CA, has expired",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the client's certificate is one for servers alone (extendedKeyUsage)",
+    "TLSV1_ALERT_UNKNOWN_CA": (
+        "the client's certificate is of no CA that it takes clients of (tls.client_ca). Where that one signed another "
+        "CA, the client's file needs the other one's certificate as well"
+    ),
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it does not take the client's certificate",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "it does not take the client's certificate any more",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "it does not take the client's certificate",
+}
+"""By the alert of a server, which comes in the place of its first answer (TLS 1.3)."""
 
 
 def encrypted(made: socket.socket, address: ServerAddress) -> ssl.SSLSocket:
@@ -15,10 +33,18 @@ def encrypted(made: socket.socket, address: ServerAddress) -> ssl.SSLSocket:
     except (OSError, ValueError) as error:
         made.close()
         _close_taken_over(error)
-        raise CannotConnect(f"no TLS with {address.host}:{address.port}: {_said(error)}") from None
+        raise refused(error, address) or CannotConnect(
+            f"no TLS with {address.host}:{address.port}: {_said(error)}"
+        ) from None
     except CannotConnect:
         made.close()
         raise
+
+
+def refused(error: Exception, address: ServerAddress) -> NotLetIn | None:
+    """The error that tells it where the server has refused the client's certificate: nothing was done. Else None."""
+    why = _REFUSALS.get(error.reason or "") if isinstance(error, ssl.SSLError) else None
+    return None if why is None else NotLetIn(f"no TLS with {address.host}:{address.port}: {why}")
 
 
 def _close_taken_over(error: Exception) -> None:

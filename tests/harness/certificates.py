@@ -5,6 +5,13 @@ server.pem, server.key        for localhost and 127.0.0.1
 renewed.pem, renewed.key      for the same, another subject: CN=renewed
 client.pem, client.key        O=Example, CN=ann
 locked.key                    server.key with a passphrase
+
+These are of client.key as well, with the same subject:
+
+no-text.pem                   signed by itself, with another name (a DNS name of one byte, 0xff) that is no text
+expired.pem                   signed by itself, good until 2021
+servers-only.pem              signed by itself, for servers alone (extendedKeyUsage)
+of-part.pem                   of part-ca.pem, which is of a root that was thrown away
 """
 
 import shutil
@@ -23,10 +30,10 @@ def put_certificate(name: str, folder: Path) -> tuple[str, str]:
     return str(certificate), str(key)
 
 
-def put_ca(folder: Path) -> str:
-    """Copies the CA to `folder`, for a server that asks clients for certificates: a checkout may lie in a folder that
-    everybody may change, and what lies there says who comes in."""
+def put_ca(folder: Path, name: str = "ca") -> str:
+    """Copies the CA, or one that is its own CA, to `folder`, for a server that asks clients for certificates: a
+    checkout may lie in a folder that everybody may change, and what lies there says who comes in."""
     path = folder / "ca.pem"
-    shutil.copyfile(CA, path)
+    shutil.copyfile(FOLDER / f"{name}.pem", path)
     path.chmod(0o600)
     return str(path)

@@ -1,5 +1,6 @@
 """A server with TLS, as clients meet it: happybase over thriftpy2's socket, our own shell, and signals."""
 
+import re
 import signal
 import socket
 import ssl
@@ -14,6 +15,7 @@ import happybase.connection
 import pytest
 from thriftpy2.transport import TSSLSocket, TTransportException
 
+import hbtable
 from tests.harness.certificates import CA, FOLDER, put_ca, put_certificate
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -128,6 +130,27 @@ def test_who_has_a_certificate_comes_in(strict: WarmServer, monkeypatch: pytest.
     together = tmp_path / "client.pem"
     together.write_text((FOLDER / "client.pem").read_text() + (FOLDER / "client.key").read_text())
     assert shell(strict.port, "--ca", CA, "--certificate", str(together), "-e", "list").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("shown", "why"),
+    [
+        ("", "it lets in nobody without a certificate: give one and its key with --certificate FILE"),
+        ("of-part", "the client's certificate is of no CA that it takes clients of (tls.client_ca)"),
+    ],
+)
+def test_who_has_no_certificate_of_the_ca_reads_why(strict: WarmServer, tmp_path: Path, shown: str, why: str) -> None:
+    """TLS 1.3 tells it in the place of the first answer, when the first call may have been sent."""
+    own = tmp_path / "client.pem"
+    if shown:
+        own.write_text((FOLDER / f"{shown}.pem").read_text() + (FOLDER / "client.key").read_text())
+    options = ["--certificate", str(own)] if shown else []
+    done = shell(strict.port, "--ca", CA, *options, "-e", "list")
+    assert done.returncode == 3
+    assert why in done.stderr
+    connection = hbtable.connect("localhost", strict.port, tls=True, ca=CA, certificate=str(own) if shown else "")
+    with connection, pytest.raises(hbtable.NotAuthenticated, match=re.escape(why)):
+        connection.create_table("t", {"f": {}})
 
 
 def test_a_key_that_others_may_read_is_refused_at_once(tmp_path: Path) -> None:

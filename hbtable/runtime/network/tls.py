@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NoReturn, Protocol, cast, final
+from typing import Any, Final, NoReturn, Protocol, final
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.runtime.private_files import check_place, check_unchangeable
@@ -98,6 +98,10 @@ class TlsStream:
         self._out = ssl.MemoryBIO()
         self._in.write(first)
         self._tls = context.wrap_bio(self._in, self._out, server_side=True)
+        self._certificate: dict[str, Any] = {}
+        """The client's, as the standard library has it. Empty without one, and where it cannot be read."""
+        self.unreadable = ""
+        """The reason why nobody can say whose the client's certificate is, which was checked."""
         self._is_open = False
         self._is_empty = False
         """Nothing more can be read before more has arrived."""
@@ -126,30 +130,39 @@ class TlsStream:
             if not piece:
                 raise HandshakeFailed("the client left in the middle of it")
             self._in.write(piece)
+        self._read_certificate()
         self._is_open = True
         self._is_empty = not self._in.pending
         self._flush()
 
+    def _read_certificate(self) -> None:
+        """OpenSSL checks signatures and times, and the standard library reads all names in it, each as text."""
+        try:
+            self._certificate = self._tls.getpeercert() or {}
+        except (ValueError, ssl.SSLError) as error:
+            self.unreadable = "a name in the client's certificate is no text"
+            if self._tls.session_reused:
+                raise HandshakeFailed(f"{self.unreadable}, so nobody knows when it ends") from error
+
     @property
     def shows_certificate(self) -> bool:
         """Whether the client has shown one, which was checked."""
-        return bool(self._tls.getpeercert())
+        return bool(self._certificate or self.unreadable)
 
     def common_names(self) -> list[str]:
         """The names (CN) in the subject of the client's certificate, which was checked. Without one there are none."""
-        certificate = self._tls.getpeercert() or {}
-        # A tuple of relative distinguished names, each a tuple of pairs; the type says less than the documentation.
-        subject = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get("subject", ()))
+        # A tuple of relative distinguished names, each a tuple of pairs.
+        subject: tuple[tuple[tuple[str, str], ...], ...] = self._certificate.get("subject", ())
         return [value for part in subject for key, value in part if key == "commonName"]
 
     def certificate_ends_millis(self) -> float:
-        """The end of the client's certificate, in wall-clock milliseconds; infinite where it has shown none.
+        """The end of the client's certificate, in wall-clock milliseconds; infinite where none can be read.
 
         OpenSSL looks at that in a full handshake alone. One that resumes an earlier session takes the certificate from
         there, and each such session gives tickets for the next.
         """
-        certificate = self._tls.getpeercert()
-        return ssl.cert_time_to_seconds(str(certificate["notAfter"])) * 1000 if certificate else math.inf
+        ends = self._certificate.get("notAfter")
+        return math.inf if ends is None else ssl.cert_time_to_seconds(ends) * 1000
 
     @switches
     def recv(self, most: int, /) -> bytes:
@@ -244,6 +257,7 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
                 f"tls.client_ca = {options.client_ca!r} cannot be used: {_said(error)}"
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # a CA of the file is enough, whoever has signed it
     return context
 
 
@@ -272,7 +286,6 @@ def _no_passphrase() -> NoReturn:
 
 _REASONS: Final = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client has no certificate, and tls.client_ca demands one",
-    "CERTIFICATE_VERIFY_FAILED": "the client's certificate is not of tls.client_ca",
     "UNSUPPORTED_PROTOCOL": "the client speaks no TLS from 1.2 on",
     "TLSV1_ALERT_UNKNOWN_CA": "the client does not know the CA of tls.certificate: give it that CA's certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the client does not accept the server's certificate: is it for this host name?",
@@ -282,7 +295,19 @@ _REASONS: Final = {
 }
 
 
+_NOT_OF_THE_CA: Final = "the client's certificate is not of tls.client_ca"
+_REFUSED: Final = {
+    9: "the client's certificate, or one between it and its CA, is not valid yet",
+    10: "the client's certificate, or one between it and its CA, has expired",
+    20: f"{_NOT_OF_THE_CA}, or the client does not send those between the two",
+    26: "the client's certificate is one for servers alone (extendedKeyUsage)",
+}
+"""By OpenSSL's X509_V_ERR of the chain."""
+
+
 def _reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{_REFUSED.get(error.verify_code, _NOT_OF_THE_CA)} ({error.verify_message})"
     reason = error.reason or ""
     said = _said(error)
     return f"{_REASONS[reason]} ({said})" if reason in _REASONS else said

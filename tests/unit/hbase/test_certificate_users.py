@@ -22,11 +22,12 @@ POST = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx"
 class Inside:
     """The inside of a TLS connection, after its handshake."""
 
-    def __init__(self, carrier: Any, names: list[str] | None, ends_millis: float = math.inf) -> None:
+    def __init__(self, carrier: Any, names: list[str] | None, ends_millis: float, unreadable: str) -> None:
         self.carrier = carrier
         self.shows_certificate = names is not None
         self.names = names or []
         self.ends_millis = ends_millis
+        self.unreadable = unreadable
 
     def common_names(self) -> list[str]:
         return self.names
@@ -50,7 +51,8 @@ def asking(gateway: Any) -> Any:
     security.ask(Verifier(gateway.runtime, kept, options), trail)
     gateway.names, gateway.lines, gateway.called, gateway.ends_millis = None, lines, [], math.inf
     security.tls = gateway  # type: ignore[assignment]
-    gateway.over = lambda stream, first, pause: Inside(stream, gateway.names, gateway.ends_millis)
+    gateway.unreadable = ""
+    gateway.over = lambda stream, first, pause: Inside(stream, gateway.names, gateway.ends_millis, gateway.unreadable)
     gateway.interface.methods[b"getTableNames"].call = lambda: gateway.called.append(acting_user()) or []
     return gateway
 
@@ -84,6 +86,25 @@ def test_a_certificate_that_names_no_user_says_why(
     assert asking.called == []
     if not over_http:
         assert line.get("claimed", "") == ", ".join(names)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("over_http", [False, True], ids=["thrift", "http"])
+def test_a_certificate_that_cannot_be_read_says_why(
+    asking: Any, connect: Callable[..., Any], over_http: bool, asks: bool
+) -> None:
+    """Also where nobody is asked who he is, but for a certificate: nobody knows when it ends."""
+    if not asks:
+        asking.context.security.auth = AuthOptions()
+        asking.context.security.verifier = None
+    asking.names, asking.unreadable = [], "a name in the client's certificate is no text"
+    call = connect(asking).encode("getTableNames")
+    if over_http:
+        call = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(call) + call
+    stream = asking.talk(HELLO, call)
+    assert b"a name in the client's certificate is no text" in stream.sent
+    assert (b"tls.client_ca" in stream.sent) is not asks
+    assert asking.called == []
 
 
 def test_without_a_certificate_it_did_not_say(asking: Any, connect: Callable[..., Any]) -> None:

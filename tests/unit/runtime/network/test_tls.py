@@ -30,7 +30,9 @@ class Wire:
         if version is not None:
             context.minimum_version = context.maximum_version = version
         if certificate:
-            context.load_cert_chain(FOLDER / f"{certificate}.pem", FOLDER / f"{certificate}.key")
+            own_key = FOLDER / f"{certificate}.key"
+            key = own_key if own_key.exists() else FOLDER / "client.key"
+            context.load_cert_chain(FOLDER / f"{certificate}.pem", key)
         if after is not None:
             context = after.client.context
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -277,6 +279,44 @@ def test_clients_show_certificates(tmp_path: Path, shown: str, reason: str) -> N
         return
     with pytest.raises(HandshakeFailed, match=reason):
         greeted(tls, wire)
+
+
+@pytest.mark.parametrize(
+    ("shown", "reason"),
+    [
+        ("expired", "the client's certificate, or one between it and its CA, has expired"),
+        ("servers-only", "the client's certificate is one for servers alone"),
+        ("of-part", "is not of tls.client_ca, or the client does not send those between the two"),
+    ],
+)
+def test_a_certificate_that_is_refused_says_why(tmp_path: Path, shown: str, reason: str) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    itself = put_ca(tmp_path, "ca" if shown == "of-part" else shown)
+    with pytest.raises(HandshakeFailed, match=reason):
+        greeted(ServerTls(TlsOptions(certificate, key, itself, required=True)), Wire(certificate=shown))
+
+
+def test_a_ca_that_another_one_signed_is_enough(tmp_path: Path) -> None:
+    """The clients of a part of an organization, and not all those of its root."""
+    certificate, key = put_certificate("server", tmp_path)
+    tls = ServerTls(TlsOptions(certificate, key, put_ca(tmp_path, "part-ca"), required=True))
+    assert greeted(tls, Wire(certificate="of-part")).common_names() == ["ann"]
+    with pytest.raises(HandshakeFailed, match=r"not of tls\.client_ca"):
+        greeted(tls, Wire(certificate="client"))
+
+
+def test_a_certificate_with_a_name_that_is_no_text_names_nobody(tmp_path: Path) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    tls = ServerTls(TlsOptions(certificate, key, put_ca(tmp_path, "no-text"), required=True))
+    first = Wire(certificate="no-text", version=ssl.TLSVersion.TLSv1_2)
+    stream = greeted(tls, first)
+    assert stream.shows_certificate
+    assert stream.unreadable == "a name in the client's certificate is no text"
+    assert stream.common_names() == []
+    stream.sendall(b"with tickets")
+    first.heard()
+    with pytest.raises(HandshakeFailed, match="nobody knows when it ends"):
+        greeted(tls, Wire(after=first))
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
