@@ -42,7 +42,8 @@ from hbtable.tablet.reads.filtering import Filtering, filter_of_rows
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version, read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import IsHeavy, check_unchanged, check_unchanged_in_parts
+from hbtable.tablet.writes.apply import IsHeavy
+from hbtable.tablet.writes.as_sent import check_unchanged, check_unchanged_in_parts
 from hbtable.tablet.writes.changed_columns import check_columns, check_row, checked_additions, columns_of_suffixes
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.condition import KnownAnswers, NotAnswered

@@ -11,7 +11,7 @@ from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import check_unchanged
+from hbtable.tablet.writes.as_sent import check_unchanged
 
 _LOOKED_AT_ONCE: Final = 2048
 

@@ -31,7 +31,8 @@ from hbtable.tablet.heat import WRITE
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.cost_limit import TO_WRITERS, paced_request
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import IsHeavy, NeedsNewest, bad_row, check_unchanged, check_unchanged_in_parts
+from hbtable.tablet.writes.apply import IsHeavy, NeedsNewest, bad_row
+from hbtable.tablet.writes.as_sent import check_unchanged, check_unchanged_in_parts
 from hbtable.tablet.writes.checked_write import CheckedWrite
 from hbtable.tablet.writes.row_locks import InFlightWrite
 from hbtable.tablet.writes.version_deletes import with_times
@@ -290,7 +291,7 @@ class TabletWriter:
             gate.hold()
             try:
                 check_unchanged_in_parts(mutations, pacer.pause)
-                built = builder.build_in_parts(mutations, sequence + 1, pacer.pause, self._join)
+                built = builder.build_in_parts(mutations, sequence + 1, pacer.pause, self._join, self._pacer().pause)
             finally:
                 gate.let_go()
             if state.builder is builder and state.sequence == sequence and not gate.stops_holder:
