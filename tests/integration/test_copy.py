@@ -13,21 +13,15 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from thriftpy2.rpc import make_client
 
-from hbtable.hbase.admin.structs import AdminRead, AdminScan
-from hbtable.model.read import ALL_VERSIONS
 from hbtable.shell.copying.copy_parts import CopyPart
 from tests.harness.commands import LONG_SECONDS
-from tests.harness.copying import FAMILIES, cells, connected, copied, filled, words
-from tests.harness.interfaces import interface
+from tests.harness.copying import FAMILIES, LATER, cells, connected, copied, filled, lifetimes, mortal, words
 from tests.harness.waiting import eventually
 from tests.harness.warm_server import WarmServer
 
@@ -294,55 +288,6 @@ def test_versions_that_come_to_light_by_a_delete_are_deleted_as_well(servers: li
     assert done.returncode == 0, done.stderr
     assert "only at the target and deleted: 8" in done.stderr
     assert cells(servers[1], "layers") == cells(servers[0], "layers")
-
-
-LATER = 10**9
-"""Milliseconds that no test takes."""
-
-
-def mortal(server: WarmServer, name: str) -> None:
-    """Cells with times to live of their own among others: in files and in memory, of one row, of one column, of a row
-    that comes in pieces, and behind a marker."""
-    two = interface("hbase2")
-    now = round(time.time() * 1000)
-
-    def put(row: bytes, column: bytes, at: int, ttl: int, value: bytes = b"1") -> None:
-        family, qualifier = column.split(b":", 1)
-        attributes = {b"_ttl": ttl.to_bytes(8, "big")} if ttl else None
-        values = [two.TColumnValue(family, qualifier, value, at)]
-        calls.put(name.encode(), two.TPut(row=row, columnValues=values, attributes=attributes))
-
-    with connected(server) as database:
-        table = database.create_table(name, FAMILIES)
-        with closing(make_client(two.THBaseService, "127.0.0.1", server.port, timeout=60_000)) as calls:
-            put(b"deleted", b"f:a", now - 20_000, LATER)
-            table.delete(b"deleted")
-            put(b"mixed", b"f:a", now - 1000, 0)
-            put(b"mixed", b"f:a", now - 500, LATER + 7)
-            put(b"over", b"f:a", now - 5000, 1000)
-            database.flush_table(name)
-            put(b"mixed", b"f:a", now, 0, b"")
-            put(b"mixed", b"g:b", now, LATER + 8)
-            put(b"mixed", b"f:c", now, LATER + 9, bytes(8))
-            table.put(b"wide", {b"f:%05d" % number: b"x" for number in range(12_000)}, timestamp=now)
-            put(b"wide", b"f:09999", now + 1, LATER)
-            put(b"wide", b"f:11000", now, LATER)
-
-
-def lifetimes(server: WarmServer, name: str) -> list[Any]:
-    """Of all cells that are to be seen."""
-    found: list[Any] = []
-    position = None
-    with connected(server) as database:
-        while True:
-            read = AdminRead(max_versions=ALL_VERSIONS, lifetimes=True)
-            scan = AdminScan(read, cells_per_row=5000, max_rows=2, position=position)
-            page = database.calls.admin("adminScan", name.encode(), scan)
-            assert page.lifetimes
-            found += [(row.row, *cell) for row in page.rows for cell in row.cells]
-            position = page.position
-            if position is None:
-                return found
 
 
 @pytest.mark.parametrize("target", ["thrift", "thrift1", "thrift2"])

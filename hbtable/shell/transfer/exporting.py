@@ -72,7 +72,9 @@ class _Export:
         lossless = options.format in _LOSSLESS and not options.types
         columns = list(options.types) or [name.encode() for name in options.columns]
         rows = _TYPED_PAGE_ROWS if options.types else options.page_rows
-        self._reading = Reading(options.table, Wanted(columns, newest=not lossless), rows, pieces=lossless)
+        self._reading = Reading(
+            options.table, Wanted(columns, newest=not lossless, lifetimes=lossless), rows, pieces=lossless
+        )
 
     def write_part(self, server: TransferServer, part: ExportPart) -> None:
         if part.done:
@@ -122,6 +124,7 @@ class _Export:
                 for page in pages:
                     writer.write_cells(page.rows)
                     part.count([row.row for row in page.rows])
+                    part.mortal += sum(bool(cell.ttl_millis) for row in page.rows for cell in row.cells or ())
         with self._saving:
             part.take(path)
 
@@ -201,7 +204,8 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     export.join()
     closing = progress.finish(sum(part.rows for part in export.parts), "exported")
     parts.remove(options.path, export.parts)
-    return closing + _what_is_missing(sum(part.empty for part in export.parts)) + told
+    empty, mortal = sum(one.empty for one in export.parts), sum(one.mortal for one in export.parts)
+    return closing + _what_is_missing(empty, mortal) + told
 
 
 def typed_rows(options: ExportOptions) -> Any:
@@ -220,7 +224,12 @@ def typed_rows(options: ExportOptions) -> Any:
     return TypedRows(options.types)
 
 
-def _what_is_missing(empty: int) -> str:
+def _what_is_missing(empty: int, mortal: int) -> str:
+    if mortal:
+        return (
+            f"; {mortal:,} cells have times to live of their own, which Parquet does not keep: export JSON lines to "
+            "keep them"
+        )
     if not empty:
         return ""
     return (

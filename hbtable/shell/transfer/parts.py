@@ -41,13 +41,15 @@ class ExportPart:
     """Of those bytes."""
     empty: int = 0
     """Cells that CSV and TSV do not keep."""
+    mortal: int = 0
+    """Cells whose own time to live Parquet does not keep."""
     last: _Row = b""
     """The row that ends the file: the next page may begin with more of it."""
 
     def begin(self) -> None:
         """Again."""
         self.rows, self.bytes, self.position, self.done, self.digest = 0, 0, None, False, hashlib.sha256()
-        self.empty, self.last = 0, b""
+        self.empty, self.mortal, self.last = 0, 0, b""
 
     def count(self, rows: Sequence[_Row]) -> None:
         """The rows of the next page, of which several in succession may be pieces of one."""
@@ -82,6 +84,7 @@ class ExportPart:
             "done": self.done,
             "digest": self.digest.hexdigest(),
             "empty": self.empty,
+            "mortal": self.mortal,
             "last": _text(self.last),
         }
 
@@ -96,7 +99,8 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
         part = ExportPart(
             number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
         )
-        part.empty = one.get("empty", 0)  # earlier releases kept neither this nor the last row
+        part.empty = one.get("empty", 0)  # earlier releases kept neither this nor the last row, nor the next
+        part.mortal = one.get("mortal", 0)
         begun = position.row if position and position.cells_done else b""
         part.last = _bytes(one["last"]) if "last" in one else begun
         path = part.path(target)

@@ -1,7 +1,7 @@
 """Files of rows: JSON lines, CSV and TSV.
 
 jsonl      {"row": r, "cells": [{"column": c, "timestamp": t, "value": v}, ...]} a line; every version
-with its time, but no time to live of its own; bytes that are not UTF-8 as {"b64": "..."}
+with its time, and "ttl_millis": n where it has a time to live of its own; bytes that are not UTF-8 as {"b64": "..."}
 csv, tsv   a field a column, named as ImportTsv does: HBASE_ROW_KEY, HBASE_TS_KEY, family:qualifier, or "" to skip
 """
 
@@ -17,6 +17,7 @@ from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT
 from hbtable.model.values import LARGEST_I64, whole_number
 from hbtable.shell.answers.formats import plain
+from hbtable.shell.copying.columns import MortalValue
 from hbtable.shell.errors import ArgumentError
 
 Member = TypeVar("Member", bound="dict[str, object] | list[object]")
@@ -48,15 +49,20 @@ class BadRecord(Exception):
 
 
 def to_json(found: AdminRow) -> str:
-    cells = [
-        {"column": plain(cell.column), "timestamp": cell.timestamp, "value": plain(cell.value)}
-        for cell in found.cells or ()
-    ]
+    cells: list[dict[str, object]] = []
+    for cell in found.cells or ():
+        made: dict[str, object] = {
+            "column": plain(cell.column), "timestamp": cell.timestamp, "value": plain(cell.value),
+        }  # fmt: skip
+        if cell.ttl_millis:
+            made["ttl_millis"] = cell.ttl_millis
+        cells.append(made)
     return _encode({"row": plain(found.row), "cells": cells})
 
 
 def from_json(line: bytes) -> AdminMutation:
-    """BadRecord names the field and what it may be."""
+    """The value of a cell with a time to live of its own is a MortalValue. BadRecord names the field and what it may
+    be."""
     record = _member("the record", _loaded(line), dict, _RECORD)
     row = _row_key(_bytes("row", _field_of("the record", record, "row", _RECORD)))
     operations = []
@@ -68,6 +74,8 @@ def from_json(line: bytes) -> AdminMutation:
         family, _, qualifier = column.partition(b":")
         timestamp = _timestamp(f"{where}.timestamp", cell["timestamp"]) if "timestamp" in cell else -1
         value = _bytes(f"{where}.value", _field_of(where, cell, "value", _CELL))
+        if "ttl_millis" in cell:
+            value = MortalValue.of(value, _lifetime(f"{where}.ttl_millis", cell["ttl_millis"]))
         operations.append(AdminOperation(PUT, family, qualifier, timestamp, value))
     return AdminMutation(row, operations)
 
@@ -123,6 +131,15 @@ def _timestamp(where: str, given: object) -> int:
         return whole_number(where, given, 0, LARGEST_I64)
     except InvalidRequest as error:
         raise BadRecord(f"{error}; a time is a number of milliseconds since 1970") from None
+
+
+def _lifetime(where: str, given: object) -> int:
+    try:
+        return whole_number(where, given, 1, LARGEST_I64)
+    except InvalidRequest as error:
+        raise BadRecord(
+            f"{error}; a time to live is a number of milliseconds, and a cell without one has none"
+        ) from None
 
 
 def _row_key(row: bytes) -> bytes:

@@ -24,9 +24,9 @@ from hbtable.model.read import ALL_VERSIONS
 from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.context import TABLE_NOT_FOUND, table_error
-from hbtable.shell.copying.columns import NOW, Wanted, split_column
+from hbtable.shell.copying.columns import NOW, MortalValue, Wanted, split_column
 from hbtable.shell.copying.comparing import whole_rows
-from hbtable.shell.copying.hbtable_peer import read_columns
+from hbtable.shell.copying.hbtable_peer import HbtablePeer, read_columns
 from hbtable.shell.copying.page_size import batches, size_of
 from hbtable.shell.copying.peers import BEST, kind_of, parse_peer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
@@ -102,6 +102,7 @@ class HbtableTransfer:
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection
+        self._peer = HbtablePeer(connection)
         self.close = connection.close
 
     def origin(self, table: bytes) -> State:
@@ -118,7 +119,8 @@ class HbtableTransfer:
         self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None
     ) -> Generator[AdminPage, None, None]:
         versions = 1 if reading.wanted.newest else ALL_VERSIONS
-        read = AdminRead(read_columns(reading.wanted.columns), max_versions=versions, cache_blocks=False)
+        columns = read_columns(reading.wanted.columns)
+        read = AdminRead(columns, max_versions=versions, cache_blocks=False, lifetimes=reading.wanted.lifetimes)
         pieces = _CELLS_OF_A_RECORD if reading.pieces else 0
         while True:
             scan = AdminScan(
@@ -151,7 +153,10 @@ class HbtableTransfer:
 
     def write(self, table: bytes, rows: Sequence[AdminMutation]) -> None:
         for some in _calls(rows):
-            self._server.admin("adminMutateRows", table, some)
+            if any(type(one.value) is MortalValue for row in some for one in row.operations or ()):
+                self._peer.write(table, [_cells(row) for row in some])
+            else:
+                self._server.admin("adminMutateRows", table, some)
 
     def told(self) -> str:
         return ""
