@@ -145,6 +145,11 @@ class Seconds(click.FloatRange):
 @click.option("--overlap", type=Seconds(), default=60.0, show_default=True, help="Seconds that clocks differ.")
 @click.option("--delete", is_flag=True, help="What the target alone has is deleted, of the rows that were copied.")
 @click.option(
+    "--compare-early",
+    is_flag=True,
+    help="With --follow: compares before Ctrl-C, and after it only what is newer. It cannot see all deletes.",
+)
+@click.option(
     "--allow-fewer", is_flag=True, help="Tables of the target may keep fewer cells: by VERSIONS, TTL or MIN_VERSIONS."
 )
 @click.option(
@@ -165,6 +170,7 @@ def copy(
     every: float,
     overlap: float,
     delete: bool,
+    compare_early: bool,
     allow_fewer: bool,
     state: Path,
     quiet: bool,
@@ -183,6 +189,8 @@ def copy(
     from hbtable.shell.copying.copying import CopyOptions, Surroundings, run_copy
     from hbtable.shell.copying.peers import parse_peer
 
+    if compare_early and not follow:
+        raise click.UsageError("--compare-early goes with --follow: without it the programs stand from the beginning")
     names = _names(tables)
     end = threading.Event()
     if follow:
@@ -192,8 +200,9 @@ def copy(
     def work() -> str:
         ends = parse_peer(source), parse_peer(target)
         options = CopyOptions(
-            *ends, state, names, workers, follow, every, overlap, delete, anew, allow_fewer=allow_fewer
-        )
+            *ends, state, names, workers, follow, every, overlap, delete, anew,
+            allow_fewer=allow_fewer, compare_early=compare_early,
+        )  # fmt: skip
         return run_copy(options, around)
 
     _show("", work)

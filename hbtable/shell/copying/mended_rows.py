@@ -12,17 +12,19 @@ _MOST: Final = 10_000
 class MendedRows:
     """begin() before each part that is read, then add() them ascending; those near each other are one range."""
 
-    def __init__(self) -> None:
+    def __init__(self, near: int = -1) -> None:
+        """`near`: so many rows between two that differ; -1: _NEAR."""
+        self._near = _NEAR if near < 0 else near
         self._ranges: list[tuple[bytes, bytes]] = []
         self.begin()
 
     def begin(self) -> None:
-        self._last = -_NEAR - 1
+        self._last = -self._near - 1
 
     def add(self, row: bytes, position: int) -> None:
         """`position`: how many rows of both sides came before, since begin()."""
         stop = row + b"\0"
-        if self._ranges and (position - self._last <= _NEAR or len(self._ranges) >= _MOST):
+        if self._ranges and (position - self._last <= self._near or len(self._ranges) >= _MOST):
             start, _ = self._ranges[-1]
             self._ranges[-1] = start, stop
         else:
@@ -33,3 +35,15 @@ class MendedRows:
         """The ranges, start inclusive and stop exclusive, which are forgotten here."""
         found, self._ranges = self._ranges, []
         return found
+
+
+def joined(ranges: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The same rows, ascending and each once. A stop of b"" is none."""
+    found: list[tuple[bytes, bytes]] = []
+    for start, stop in sorted(ranges):
+        if found and (not found[-1][1] or start <= found[-1][1]):
+            last = found[-1][1]
+            found[-1] = found[-1][0], max(last, stop) if last and stop else b""
+        else:
+            found.append((start, stop))
+    return found

@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from hbtable.model.cell import Row
+from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.shell.copying import copying
+from hbtable.shell.copying import copy_workers, copying
 from hbtable.shell.copying.copying import CopyOptions, Surroundings, run_copy
 from hbtable.shell.copying.mended_rows import MendedRows
 from hbtable.shell.copying.peers import PeerAddress
@@ -30,6 +30,7 @@ class DictPeer:
         self.name = name
         self.cells = cells
         self.read_rows = 0
+        self.cells_read = 0
         self._page_rows = page_rows
 
     def identity(self) -> frozenset[str]:
@@ -47,15 +48,17 @@ class DictPeer:
         return [(b"", b"")]
 
     def pages(self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Any) -> Iterator[list[Row]]:
-        rows = sorted(row for row in self.cells if row >= start and (not stop or row < stop))
+        there = list(self.cells)  # others write meanwhile
+        rows = sorted(row for row in there if row >= start and (not stop or row < stop))
         for first in range(0, len(rows), self._page_rows):
             some = rows[first : first + self._page_rows]
             self.read_rows += len(some)
-            yield [
-                (row, [(column, at, value) for (column, at), value in sorted(self.cells[row].items())])
-                for row in some
-                if row in self.cells
-            ]
+            page = [(row, self._cells(row, since)) for row in some]
+            self.cells_read += sum(len(cells) for _, cells in page)
+            yield [one for one in page if one[1]]
+
+    def _cells(self, row: bytes, since: int) -> list[Cell]:
+        return [(column, at, value) for (column, at), value in sorted(self.cells.get(row, {}).items()) if at >= since]
 
     def tells_lifetimes(self, table: bytes) -> bool:
         return True
@@ -86,7 +89,7 @@ def compared(folder: Path, source: Cells, target: Cells, delete: bool) -> tuple[
     )
     around = Surroundings(lambda: 0.0, lambda: 0, lambda _: True, said.append, quiet=True)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(copying, "connect_peer", lambda peer, _: peers[peer.address])
+        patched.setattr(copy_workers, "connect_peer", lambda peer, _: peers[peer.address])
         patched.setattr(copying._Copy, "_copy_part", lambda *_: None)
         run_copy(options, around)
     return said, peers["127.0.0.1:1"], peers["127.0.0.1:2"]
