@@ -52,6 +52,13 @@ def test_of_what_other_files_leave_out_the_number_is_told(server: WarmServer, tm
     assert "of their own" not in hbtable(server, "export", "counted", "-o", str(tmp_path / "a.csv"), "--columns", "f:a")
 
 
+def test_an_import_says_that_it_makes_no_table(server: WarmServer, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("")
+    done = run_warm("import", "--url", f"127.0.0.1:{server.port}", "nowhere", str(tmp_path / "rows.jsonl"))
+    assert done.returncode == 1
+    assert "Unknown table nowhere! An import makes no table" in done.stderr
+
+
 @pytest.mark.parametrize("given", [0, -1, 2**63, True, 1.5, "5", None])
 def test_what_is_no_time_to_live_is_refused(server: WarmServer, tmp_path: Path, given: Any) -> None:
     with connected(server) as database:

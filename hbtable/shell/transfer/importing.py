@@ -176,7 +176,14 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
 
 
 def _origin(server: TransferServer, options: ImportOptions) -> State:
-    return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
+    try:
+        return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
+    except ShellError as error:
+        if error.about is None or error.about[0] != "table":
+            raise
+        raise ShellError(
+            f"{error} An import makes no table: create it first, with the families of the columns", about=error.about
+        ) from None
 
 
 def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int, int, int]:
