@@ -41,7 +41,9 @@ def advice(error: ShellError, server: ShellConnection, commands: list[str], one_
     if what == "region":
         table = shown if shown in there else "TABLE"
         return f"{_command('list_regions', table, one_shot=False)} shows the names of a table's regions"
-    if what == "table":
+    if what == "imported table" and not nearest(shown, there, 3):
+        return "an import makes no table: create it first, with the families of the columns"
+    if what in ("table", "imported table"):
         return _of_names(shown, there, "tables", "list") or "there is no table yet: create makes one"
     made = _command("create_namespace", shown, one_shot=False)
     return f"{_of_names(shown, there, 'namespaces', 'list_namespace')}; {made} makes it"

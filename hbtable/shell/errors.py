@@ -17,7 +17,8 @@ class ShellError(Exception):
     """A second line for people: what could stand there."""
 
     about: tuple[str, bytes] | None = None
-    """(table, `disabled table`, `enabled table`, namespace or region; its name): advice.py has the second line."""
+    """(table, `imported table`, `disabled table`, `enabled table`, namespace or region; its name): advice.py has
+    the second line."""
 
     command: str = ""
     """The command whose arguments were being read."""

@@ -179,11 +179,9 @@ def _origin(server: TransferServer, options: ImportOptions) -> State:
     try:
         return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
     except ShellError as error:
-        if error.about is None or error.about[0] != "table":
-            raise
-        raise ShellError(
-            f"{error} An import makes no table: create it first, with the families of the columns", about=error.about
-        ) from None
+        if error.about is not None and error.about[0] == "table":
+            error.about = "imported table", error.about[1]
+        raise
 
 
 def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int, int, int]:
