@@ -8,18 +8,23 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from thriftpy2.rpc import make_client
 
 import hbtable
+from hbtable.library.row_changes import RowChanges
 from hbtable.model.usage import FIGURES, FamilyUsage, from_texts, summed
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.reader import SSTableReader
+from tests.harness.interfaces import interface
 from tests.harness.warm_commands import run_warm as run
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
 
+TWO = interface("hbase2")
 GROUPS = [(b"alone",), (b"one", b"two")]
 """Two families share a locality group."""
 FAMILIES = {
@@ -27,6 +32,10 @@ FAMILIES = {
     "one": {"locality_group": "shared"},
     "two": {"locality_group": "shared"},
 }
+STEPS = (
+    *("put", "put", "put", "batch", "delete", "get", "columns", "scan", "flush", "compact"),
+    *("increment", "append", "mutate", "check"),
+)
 NOTHING_BY_ITSELF = {"tablet.merge_files": 1000, "tablet.max_files": 1000, "tablet.stall_files": 2000}
 
 
@@ -64,6 +73,8 @@ class Model:
         self.written: defaultdict[tuple[bytes, ...], int] = defaultdict(int)
         self.unflushed: defaultdict[tuple[bytes, ...], int] = defaultdict(int)
         self.unflushed_bytes: defaultdict[tuple[bytes, ...], int] = defaultdict(int)
+        self.sums: defaultdict[tuple[bytes, bytes], int] = defaultdict(int)
+        self.texts: defaultdict[tuple[bytes, bytes], bytes] = defaultdict(bytes)
 
     def put(self, row: bytes, data: dict[bytes, bytes]) -> None:
         for column, value in data.items():
@@ -71,6 +82,20 @@ class Model:
             self.written[group] += 1
             self.unflushed[group] += 1
             self.unflushed_bytes[group] += len(row) + len(column) + len(value)
+
+    def add(self, row: bytes, data: dict[bytes, int]) -> None:
+        """A number of 8 bytes a column."""
+        self.put(row, {column: self.added(row, column, number) for column, number in data.items()})
+
+    def added(self, row: bytes, column: bytes, number: int) -> bytes:
+        self.sums[row, column] += number
+        return self.sums[row, column].to_bytes(8, "big", signed=True)
+
+    def append(self, row: bytes, data: dict[bytes, bytes]) -> None:
+        """The whole new value is written."""
+        for column, suffix in data.items():
+            self.texts[row, column] += suffix
+            self.put(row, {column: self.texts[row, column]})
 
     def flushed(self) -> None:
         self.unflushed.clear()
@@ -82,14 +107,40 @@ class Model:
                 self.read[group] += rows
 
 
+def added_to(database: hbtable.EmbeddedDatabase, model: Model, kind: str, row: bytes, number: int) -> None:
+    """One call that adds, which reads what is there: that is no row that a client read."""
+    table = database.table("t")
+    changes = RowChanges().increment(b"alone:n", number).append({b"two:s": b"+%d" % number}).put({b"one:p": b"p"})
+    match kind:
+        case "increment":
+            model.add(row, {b"one:n": number})
+            assert table.counter_inc(row, b"one:n", number) == model.sums[row, b"one:n"]
+        case "append":
+            suffixes = {b"two:s": b"-%d" % number, b"alone:s": b"-"}
+            model.append(row, suffixes)
+            assert table.append(row, suffixes) == {column: model.texts[row, column] for column in suffixes}
+        case "mutate":
+            table.mutate_row(row, changes)
+        case "check":
+            assert table.check_and_mutate(row, b"one:never", "=", None, changes)
+            # One that is not made writes nothing.
+            assert not table.check_and_mutate(row, b"one:never", "!=", None, changes)
+    if kind in ("mutate", "check"):
+        model.add(row, {b"alone:n": number})
+        model.append(row, {b"two:s": b"+%d" % number})
+        model.put(row, {b"one:p": b"p"})
+
+
 def worked(database: hbtable.EmbeddedDatabase, model: Model, seed: int) -> None:
     """Puts, deletes, reads, flushes and compactions, the same for the same seed."""
     chance = random.Random(seed)
     table = database.table("t")
     columns = [b"alone:a", b"alone:b", b"one:", b"two:\xff\x00"]
-    for step in range(300):
+    for step in range(450):
         row = b"row %d" % chance.randrange(40)
-        match chance.choice(("put", "put", "put", "batch", "delete", "get", "columns", "scan", "flush", "compact")):
+        match chance.choice(STEPS):
+            case "increment" | "append" | "mutate" | "check" as kind:
+                added_to(database, model, kind, row, chance.randrange(-5, 1000))
             case "put":
                 data = {column: b"%d" % step * chance.randrange(30) for column in chance.sample(columns, 2)}
                 table.put(row, data)
@@ -227,6 +278,7 @@ def test_usage_of_a_server_over_thrift_and_in_the_shell(server: WarmServer) -> N
         with pytest.raises(hbtable.TableNotFound):
             database.table("none").usage()
         scanned_as_blocks(database, server)
+        several_counters(database, server)
     lines = answer(server, "status 'families', 'ns'")
     assert lines[0].split() == ["TABLE", "FAMILY", *(figure.upper() for figure in FIGURES)]
     assert lines[2].split() == ["ns", "one/two", *map(str, shared[2:])]
@@ -246,6 +298,23 @@ def scanned_as_blocks(database: hbtable.Database, server: WarmServer) -> None:
             assert len(list(connection.table("blocks").scan(batch_size=1000))) == 3000
     [usage] = table.usage()
     assert (usage.read_rows, usage.written_cells, usage.file_cells) == (6000, 3000, 3000)
+
+
+def several_counters(database: hbtable.Database, server: WarmServer) -> None:
+    """Thrift2 adds to several counters at once: a cell is written for each, and no row counts as read."""
+    table = database.create_table("counters", FAMILIES)
+    columns = [TWO.TColumnIncrement(family, b"n", 7) for family in (b"alone", b"one", b"two")]
+    columns.append(TWO.TColumnIncrement(b"two", b"m", -7))
+    client: Any = make_client(TWO.THBaseService, "127.0.0.1", server.port)
+    with closing(client):
+        for row in (b"a", b"b", b"a"):
+            client.increment(b"counters", TWO.TIncrement(row=row, columns=columns))
+    found = by_group(table.usage())
+    for group, written in zip(GROUPS, (3, 9), strict=True):
+        usage = found[group]
+        assert (usage.written_cells, usage.memtable_cells, usage.read_rows) == (written, written, 0)
+    sums = {column: int.from_bytes(value, "big", signed=True) for column, value in table.row(b"a").items()}
+    assert sums == {b"alone:n": 14, b"one:n": 14, b"two:n": 14, b"two:m": -14}
 
 
 def asked(server: WarmServer, command: str) -> "subprocess.CompletedProcess[str]":
