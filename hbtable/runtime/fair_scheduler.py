@@ -10,6 +10,7 @@ never behind another's hundred.
 
 The usual request, while nobody else waits in a round that has just begun, goes straight on. Beside others none does:
 its time would be nobody's, and whoever sends requests one after the other would have as much again as all that wait.
+Where more than one client asked lately, rounds are shorter: who comes during one waits for its rest.
 """
 
 import sys
@@ -33,6 +34,10 @@ who comes meanwhile."""
 _ALONE_SECONDS: Final = 0.004
 """So long requests of a client go straight on while nobody else waits: they may overtake each other, and a queue costs
 each 4 us. A newcomer waits for them."""
+_BESIDE_SECONDS: Final = 0.0005
+"""Instead of both, where more than one client asked lately: one with a request now and then waits for so long at most
+beside another's hundreds of connections. Those pay for it with some 10 % of what they could have."""
+_LATELY_SECONDS: Final = 10.0
 _QUANTUM_SECONDS: Final = 0.001
 _LARGEST_DEBT_SECONDS: Final = 0.05
 
@@ -82,6 +87,10 @@ class FairScheduler:
         self._straight: HubShare | None = None
         self._straight_from = 0.0
         """The last request that went straight on in this round was of that share, and began then."""
+        self._latest: HubShare | None = None
+        """Of the last request that came. Held, so that a client that connects anew is the same one."""
+        self._beside_until = 0.0
+        """Until then there was more than one client lately."""
         self.calls = 0
         """Requests that wait for their turn, and not for being refused."""
         self.refused = 0
@@ -124,14 +133,21 @@ class FairScheduler:
 
     def goes_on(self, share: HubShare, now: float) -> bool:
         """Whether a request of `share` need not wait."""
+        if share is not self._latest:
+            if self._latest is not None:
+                self._beside_until = now + _LATELY_SECONDS
+            self._latest = share
+        is_beside = now < self._beside_until
         waiting = self._shares.waiting
+        if waiting and is_beside and share.calls:
+            return False  # its client has others in the queue, so it could only lengthen the round
         if waiting and waiting != share.waits + self._refusals.waits:  # who is sent away is no competitor
             return False  # nobody counts the time of what goes straight on
         loop = self._loop or self.begin_hub()
         if loop.iteration != self._round:
             self._round = loop.iteration
             self._round_began = now
-        elif now - self._round_began >= _ALONE_SECONDS:
+        elif now - self._round_began >= (_BESIDE_SECONDS if is_beside else _ALONE_SECONDS):
             return False
         self._straight = share
         self._straight_from = now
@@ -202,7 +218,7 @@ class FairScheduler:
         now = self._round_began = self.clock()
         self._round = self._loop.iteration
         self._straight = None
-        until = now + _PASS_SECONDS
+        until = now + (_BESIDE_SECONDS if now < self._beside_until else _PASS_SECONDS)
         left = self._waiting
         while left and now < until:
             share = self._shares.next(now)
