@@ -1,15 +1,20 @@
 """Exit codes of all commands are those of the table in docs/operations.md."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from hbtable.access.passwords import PasswordHash
+from hbtable.access.store import AccountFile
 from hbtable.launch.cli.command import main
+from tests.harness.certificates import CA, put_ca, put_certificate
 from tests.harness.commands import ROOT, run
 from tests.harness.real_servers import free_ports
+from tests.harness.waiting import SOON_SECONDS
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -138,6 +143,49 @@ def test_no_server_at_an_address(name: str) -> None:
 def test_what_a_server_refuses(server: WarmServer, name: str) -> None:
     done = invoked(name, "--url", f"127.0.0.1:{server.port}", *OF_A_TABLE[name])
     expect(name, 1, done)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WarmServer, Path]]:
+    """One that asks who somebody is, over TLS alone; the folder with secrets."""
+    folder = tmp_path_factory.mktemp("secured")
+    certificate, key = put_certificate("server", folder)
+    AccountFile(str(folder / "data")).change(lambda users: users.with_user("ann", PasswordHash.of("the right one")))
+    put_ca(folder, "part-ca")
+    for name in ("right", "wrong"):
+        (folder / name).write_text(f"the {name} one")
+        (folder / name).chmod(0o600)
+    defines = ["auth.enabled=true", f"tls.certificate={certificate}", f"tls.key={key}", "tls.required=true"]
+    with WarmServer(folder / "data", defines) as running:
+        yield running, folder
+
+
+WRONG = "did not let .* in: (the user or the password is wrong|too many wrong passwords)"
+LOGINS = {
+    "none": (["--ca", CA], "this server asks its clients who they are"),
+    "without TLS": (["--user", "ann", "--secret", "right"], "TLS"),
+    "wrong password": (["--ca", CA, "--user", "ann", "--secret", "wrong"], WRONG),
+    "unknown user": (["--ca", CA, "--user", "zoe", "--secret", "right"], WRONG),
+    "no such file": (["--ca", CA, "--user", "ann", "--secret", "nowhere"], "nowhere"),
+    "another CA": (["--ca", "ca.pem", "--user", "ann", "--secret", "right"], "certificate"),
+}
+
+
+@pytest.mark.parametrize("way", LOGINS)
+@pytest.mark.parametrize("name", sorted(OF_A_SERVER))
+def test_a_wrong_login_is_a_sentence_at_once(
+    secured: tuple[WarmServer, Path], monkeypatch: pytest.MonkeyPatch, name: str, way: str
+) -> None:
+    server, folder = secured
+    monkeypatch.chdir(folder)
+    (folder / "in.jsonl").write_text("")
+    options, words = LOGINS[way]
+    began = time.monotonic()
+    done = invoked(name, "--url", f"localhost:{server.port}", *options, *OF_A_SERVER[name])
+    assert re.search(words, done.output), done.output
+    assert done.exit_code in (1, 2, 3)
+    expect(name, done.exit_code, done)
+    assert time.monotonic() - began < SOON_SECONDS
 
 
 @pytest.mark.parametrize("name", sorted({"list", "status", "whoami", "exists", "shell", "user_permission"}))

@@ -15,7 +15,7 @@ from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_sy
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.cluster_configuration import ClusterOptions, read_cluster_configuration
 from hbtable.launch.roles.addresses import Addresses
-from hbtable.launch.roles.cluster_key import cluster_key
+from hbtable.launch.roles.cluster_key import check_key, cluster_key
 from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.startup_checks import check_namenode, open_session
 from hbtable.lockservice.features import read_cluster
@@ -64,6 +64,8 @@ def reached(
             addresses = Addresses(session)
             rpc = configuration.options("rpc", RpcOptions)
             key = cluster_key(cluster, sound_folder_id(fs))
+            if looks_only:  # who changes files calls no role: every one has to be down
+                check_key(runtime, addresses.first_roles(), rpc, key, configuration.said("cluster", "key"))
             transport = RpcTransport(runtime, addresses.server, addresses.master, rpc, key=key)
             yield ReachedCluster(fs, session, transport, cluster.files)
         finally:

@@ -80,6 +80,13 @@ class Configuration:
         """The number in force."""
         return float(getattr(self.options(section, self._sections[section]), key))
 
+    def said(self, section: str, key: str) -> str:
+        """The value of a key that is no secret, for a message: with the file, variable or option that it is from."""
+        setting = self._settings.get((section, key))
+        if setting is None or not setting.value:
+            return f"{section}.{key} is not set{'' if setting is None else f' ({setting.origin})'}"
+        return f"{section}.{key} = {setting.value!r} ({setting.origin})"
+
     def check(self) -> None:
         """InvalidConfiguration for a key that is wrong by itself or beside another one."""
         for section, kind in self._sections.items():

@@ -3,14 +3,22 @@
 Whether a tablet server lives is asked anew each time; the transport keeps its address, and asks when it has doubts.
 """
 
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
-from hbtable.errors import FileNotFound, HbtableError
+from hbtable.errors import Corruption, FileNotFound, HbtableError
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import MASTER, ServerFile, server_lock
 from hbtable.switches import switches
 
 _MOST_KEPT: Final = 10_000
+_MOST_ASKED: Final = 5
+
+
+class KnownRole(NamedTuple):
+    """A role that the lock service names. `who`: in a message."""
+
+    who: str
+    address: str
 
 
 @final
@@ -59,3 +67,16 @@ class Addresses:
         """host:port of the master's service; None when there is none now."""
         held = self._session.holder(MASTER)
         return held.data.decode() or None if held is not None else None
+
+    @switches
+    def first_roles(self) -> list[KnownRole]:
+        """The master, or some living tablet servers where there is none now: they can say whether this process is of
+        the cluster. Nobody where what the lock service has of them is damaged."""
+        master = self.master()
+        if master is not None:
+            return [KnownRole("master", master)]
+        try:
+            living = [file.address for file in ServerFile.living(self._session).values() if file.address]
+        except Corruption:
+            return []
+        return [KnownRole("tablet server", address) for address in sorted(living)[:_MOST_ASKED]]

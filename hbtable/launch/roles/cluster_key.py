@@ -1,16 +1,20 @@
 """The key by which a role proves itself to others, as the section [cluster] of the configuration says."""
 
 import logging
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from hbtable.access.cluster_key_file import read_cluster_keys
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration, UnsupportedFormat
 from hbtable.launch.config.cluster_configuration import ClusterOptions
+from hbtable.launch.roles.addresses import KnownRole
 from hbtable.rpc.connections import RpcConnectionPool, RpcOptions, Unproved, Unsent
 from hbtable.rpc.proof import ClusterKey
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network import sockets
+from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 
 log: Final = logging.getLogger(__name__)
@@ -33,20 +37,30 @@ def warn_of_key(options: ClusterOptions, auth: AuthOptions) -> None:
 
 
 @switches
-def check_key(runtime: Runtime, master_address: str | None, options: RpcOptions, key: ClusterKey | None) -> None:
-    """*Switches.* InvalidConfiguration when the master and this role do not believe each other: this one would
-    be a role that nobody calls. Where there is no master, or it does not answer, nothing can be said."""
-    if not master_address:
-        return
-    pool = RpcConnectionPool(runtime, master_address, options, sockets.connect, key)
-    try:
-        connection, _ = pool.take(runtime.clock_seconds() + options.census_seconds, lambda: True)
-        pool.drop(connection)
-    except Unproved as error:
-        raise InvalidConfiguration(f"the master at {master_address} and this role do not come together: {error}") from (
-            error
-        )
-    except (Unsent, UnsupportedFormat):
-        pass
-    finally:
-        pool.close()
+def check_key(
+    runtime: Runtime, roles: Sequence[KnownRole], options: RpcOptions, key: ClusterKey | None, said: str
+) -> None:
+    """*Switches.* InvalidConfiguration when none of the roles and this process believe each other: a role would be one
+    that nobody calls, and a command would wait for answers that never come. Roles that do not answer say nothing.
+    `said`: what the configuration has as cluster.key."""
+    refusals: list[tuple[KnownRole, Unproved]] = []
+
+    def comes_together(role: KnownRole) -> bool:
+        pool = RpcConnectionPool(runtime, role.address, options, sockets.connect, key)
+        try:
+            connection, _ = pool.take(runtime.clock_seconds() + options.census_seconds, lambda: True)
+            pool.drop(connection)
+        except Unproved as error:
+            refusals.append((role, error))
+        except (Unsent, UnsupportedFormat):
+            return False
+        else:
+            return True
+        finally:
+            pool.close()
+        return False
+
+    together = run_all(runtime, len(roles), [partial(comes_together, role) for role in roles], "a look at the key")
+    if refusals and True not in together:
+        (who, address), error = refusals[0]
+        raise InvalidConfiguration(f"the {who} at {address} and this process do not come together: {error}; {said}")

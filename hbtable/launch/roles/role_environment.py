@@ -94,7 +94,8 @@ class RoleEnvironment:
         try:
             self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
             self._key = cluster_key(cluster, self.cluster_id)
-            check_key(runtime, self.addresses.master(), configuration.options("rpc", RpcOptions), self._key)
+            rpc, said = configuration.options("rpc", RpcOptions), configuration.said("cluster", "key")
+            check_key(runtime, self.addresses.first_roles(), rpc, self._key, said)
         except BaseException:
             session.close()
             raise

@@ -77,3 +77,12 @@ def test_the_origin_of_each_value_can_be_shown(tmp_path: Path) -> None:
     shown = {key: (value, origin) for _, key, value, origin in load(SECTIONS, str(file), {}).effective()}
     assert shown["port"] == (5, str(file))
     assert shown["host"] == ("127.0.0.1", "default")
+
+
+def test_a_message_shows_a_value_and_where_it_is_from(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[server]\nport = 5\n")
+    read = load(SECTIONS, str(file), {}, ["server.host="])
+    assert read.said("server", "port") == f"server.port = 5 ({file})"
+    assert read.said("server", "host") == "server.host is not set (-D server.host)"
+    assert read.said("server", "loud") == "server.loud is not set"

@@ -10,6 +10,7 @@ from hbtable.access.cluster_key_file import make_cluster_key
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.cluster_configuration import ClusterOptions
+from hbtable.launch.roles.addresses import KnownRole
 from hbtable.launch.roles.cluster_key import check_key, cluster_key, warn_of_key
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
@@ -21,6 +22,7 @@ from hbtable.runtime.network.sockets import serve
 HOST = "127.0.0.1"
 OPTIONS = RpcOptions(connect_seconds=60, census_seconds=60)
 OURS, OTHER = ClusterKey([b"k" * 32], "c"), ClusterKey([b"o" * 32], "c")
+SAID = "cluster.key = 'a.key' .cluster.toml."
 LENIENT = ClusterKey([b"k" * 32], "c", required=False)
 
 
@@ -34,7 +36,7 @@ def runtime() -> Iterator[GeventRuntime]:
 def tried(runtime: GeventRuntime, master: ClusterKey | None, role: ClusterKey | None) -> None:
     server = RpcServer(runtime, LocalTransport(), lambda handle: serve(HOST, 0, handle), key=master)
     try:
-        check_key(runtime, f"{HOST}:{server.start()}", OPTIONS, role)
+        check_key(runtime, [KnownRole("master", f"{HOST}:{server.start()}")], OPTIONS, role, SAID)
     finally:
         server.close()
 
@@ -61,15 +63,29 @@ def test_roles_that_believe_each_other_start(
 def test_one_that_the_master_would_not_believe_is_refused(
     runtime: GeventRuntime, master: ClusterKey | None, role: ClusterKey | None, words: str
 ) -> None:
-    with pytest.raises(InvalidConfiguration, match=f"do not come together.*{words}"):
+    with pytest.raises(InvalidConfiguration, match=f"do not come together.*{words}.*; {SAID}"):
         tried(runtime, master, role)
 
 
-def test_without_a_master_nothing_is_said(runtime: GeventRuntime) -> None:
-    check_key(runtime, None, OPTIONS, OURS)
+def test_without_anybody_who_answers_nothing_is_said(runtime: GeventRuntime) -> None:
+    check_key(runtime, [], OPTIONS, OURS, SAID)
     listener = serve(HOST, 0, lambda socket, address: None)
     listener.close()
-    check_key(runtime, f"{HOST}:{listener.port}", OPTIONS, OURS)
+    check_key(runtime, [KnownRole("master", f"{HOST}:{listener.port}")], OPTIONS, OURS, SAID)
+
+
+def test_one_server_that_believes_this_process_is_enough(runtime: GeventRuntime) -> None:
+    servers = [
+        RpcServer(runtime, LocalTransport(), lambda handle: serve(HOST, 0, handle), key=key) for key in (OTHER, OURS)
+    ]
+    try:
+        there = [KnownRole("tablet server", f"{HOST}:{server.start()}") for server in servers]
+        check_key(runtime, there, OPTIONS, OURS, SAID)
+        with pytest.raises(InvalidConfiguration, match=f"the tablet server at {there[0].address} and this process .*"):
+            check_key(runtime, there[:1], OPTIONS, OURS, SAID)
+    finally:
+        for server in servers:
+            server.close()
 
 
 @pytest.mark.parametrize(

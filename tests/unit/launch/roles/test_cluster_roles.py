@@ -194,6 +194,24 @@ def test_the_master_is_found_by_its_lock() -> None:
     in_simulation(test)
 
 
+def test_who_can_be_asked_about_the_cluster_is_its_master_or_some_living_servers() -> None:
+    def test(runtime, session):
+        addresses = Addresses(session)
+        assert addresses.first_roles() == []
+        for number in range(1, 9):
+            session.lock(server_lock(f"{number}-a"))
+            session.create(server_file(f"{number}-a"), ServerFile(f"h:{number}", 5, "hdfs").encode())
+        session.unlock(server_lock("1-a"))
+        assert addresses.first_roles() == [("tablet server", f"h:{number}") for number in range(2, 7)]
+        session.lock(MASTER, b"h:9")
+        assert addresses.first_roles() == [("master", "h:9")]
+        session.unlock(MASTER)
+        session.write(server_file("3-a"), b"no JSON", session.read(server_file("3-a")).version)
+        assert addresses.first_roles() == [], "what is damaged is for others to tell"
+
+    in_simulation(test)
+
+
 def test_a_role_that_cannot_fence_the_clusters_logs_is_refused() -> None:
     def test(runtime, session):
         check_log_kind(session, "webhdfs")  # a cluster to be
