@@ -17,6 +17,12 @@ def test_broken_messages_in_process() -> None:
 
 
 @pytest.mark.integration
+def test_a_run_of_few_messages_measures_memory_too() -> None:
+    assert in_process(0, seed=20061111, loud=False) >= 0
+    assert over_tls(0, seed=20061111, loud=False) >= 0
+
+
+@pytest.mark.integration
 def test_broken_logins() -> None:
     assert logins(3_000, seed=20061108, loud=False) >= 3_000
 
