@@ -13,10 +13,12 @@ class CountedCluster(Cluster):
     def __init__(self, seed, options):
         super().__init__(seed, options)
         self.asked = Counter()
+        self.master_transport = CountedTransport
+        """Makes what the master asks through, of a transport and `asked`."""
 
     def start_master(self):
         node = self.master_node = Node(self, self._name("master"))
-        transport = CountedTransport(self.transport, self.asked)
+        transport = self.master_transport(self.transport, self.asked)
         options = MasterOptions()
         self.master = Master(node.runtime, node.session, node.fs, transport, lambda: None, options)
         self.transport.register_master(Remote(self, node, self.master.calls))

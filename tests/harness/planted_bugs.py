@@ -24,6 +24,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     unseen      31   the death of a background task is not noted
     overwritten 32   nobody reads what LOCK says
     forgotten   33   what a process knows of a file ends when it closes the file
+    unplaced    36   nobody acts on an unload that ends after its caller gave up
 """
 
 from collections.abc import Callable, Iterator
@@ -46,6 +47,7 @@ from hbtable.fs.known_files import KnownFiles
 from hbtable.hbase.calls.scanners import Scanners
 from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
+from hbtable.master.tablets.late_unloads import LateUnloads
 from hbtable.master.tablets.quarantine import Quarantine
 from hbtable.merge import compacting
 from hbtable.merge.markers import Markers
@@ -174,6 +176,7 @@ PLANTED = {
     "unseen": (Patch(TaskDeaths, "died", lambda self, name, error, again=True: None),),
     "overwritten": (Patch(DataFolder, "_is_other_text", lambda self: False),),
     "forgotten": (Patch(KnownFiles, "closed", lambda self, file, length_bytes: self.growing.discard(file)),),
+    "unplaced": (Patch(LateUnloads, "place", lambda self, record, table: None),),
 }
 
 

@@ -25,6 +25,7 @@ from hbtable.master.tablets.emptiest import Emptiest
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.relocations import GoesOn, Relocations
 from hbtable.master.tablets.server_load import ServerLoad, tablet_counts, takers
+from hbtable.metadata import layout
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, level
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -121,7 +122,7 @@ class Decommissions:
             if move.record.table_id == METADATA_TABLE_ID:
                 log.info("master: %s", move.why)
                 try:
-                    self._placement.vacate(move.record, reports.living)
+                    self._placement.vacate(move.record, reports.living, layout.SCHEMA.name)
                 except LockLost:
                     raise
                 except HbtableError as error:

@@ -53,6 +53,7 @@ from hbtable.master.tables.schema_check import check_schema, check_split_rows
 from hbtable.master.tables.tablet_rows import TabletRows
 from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.handovers import Handovers
+from hbtable.master.tablets.late_unloads import LateUnloads
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.pace import MovePace
@@ -132,6 +133,8 @@ class TableOperations:
             self._finish_enabling,
             self._delete,
         )
+        late = LateUnloads(runtime, catalog, placement, reports, self.operation, parallel_rows)
+        placement.given_up_late = late.place
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         pace = MovePace(runtime, MOST_AT_ONCE)
         self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows, pace)

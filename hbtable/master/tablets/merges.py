@@ -105,7 +105,7 @@ class Merges:
     @switches
     def _merged(self, table: TableRecord, chosen: Sequence[TabletRecord], why: str) -> int:
         _refuse_too_many_ranges(chosen)  # before they are out of service
-        rested = self._at_rest(chosen)
+        rested = self._at_rest(chosen, table.schema.name)
         _refuse_too_many_ranges(rested)  # some may have been deleted meanwhile
         try:
             merged = self._joined(rested)
@@ -150,9 +150,9 @@ class Merges:
         return table, merging.neighbours(self._settled(table.table_id), tablet_ids)
 
     @switches
-    def _at_rest(self, tablets: Sequence[TabletRecord]) -> list[TabletRecord]:
+    def _at_rest(self, tablets: Sequence[TabletRecord], table: bytes) -> list[TabletRecord]:
         try:
-            return [self._rested(tablet) for tablet in tablets]
+            return [self._rested(tablet, table) for tablet in tablets]
         except Conflict as error:
             raise Unavailable(f"a tablet changed when it was to be merged; try again: {error}") from error
 
@@ -174,9 +174,9 @@ class Merges:
             )
 
     @switches
-    def _rested(self, tablet: TabletRecord) -> TabletRecord:
+    def _rested(self, tablet: TabletRecord, table: bytes) -> TabletRecord:
         """Its record when it is unloaded and all its files are its own. Unavailable when it cannot be brought there."""
-        self._placement.vacate(tablet, self._reports().living, _wait_seconds(tablet))
+        self._placement.vacate(tablet, self._reports().living, table, _wait_seconds(tablet))
         current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
         if current is None or current.tablet_id != tablet.tablet_id or not merging.is_at_rest(current):
             raise Unavailable(f"{describe(tablet)} could not be unloaded, or was split or moved; try again")

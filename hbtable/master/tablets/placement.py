@@ -90,6 +90,8 @@ class Placement:
         self.note = note
         self.recoveries = Recoveries(runtime, logs, self.metrics)
         self.slow_loads = SlowLoads(runtime)
+        self.given_up_late: Callable[[TabletRecord, bytes], None] = lambda record, table: None
+        """Called, and may switch, when a server gave a tablet of the table up after vacate() raised that it had not."""
         self.in_last_room: Callable[[], bool] = _never
         """The disk is full, but for what is kept for deletes and drops (Master.watch_room)."""
         self.emptied: Set[str] = frozenset()
@@ -145,7 +147,7 @@ class Placement:
         is left to do so. `patience_seconds`, here and below: for each server's answer; None: however long it takes."""
         if patience_seconds is not None:  # before METADATA says that the server owns it
             self.slow_loads.check_free(replace(action.record, owner=action.server))
-        record = self._owned(action, living, patience_seconds)
+        record = self._owned(action, schema, living, patience_seconds)
         self.slow_loads.run(record, lambda: self.load(record, schema), patience_seconds)
 
     @switches
@@ -164,8 +166,8 @@ class Placement:
         `target` would not be asked to load it now; MoveFailed when it was taken, and `target` has not loaded it: who
         asked must not ask again by itself, for each time the tablet would be away. Other errors of place()."""
         self.slow_loads.check_free(replace(record, owner=target))
-        taken = self.taken(record, living, patience_seconds)
-        owned = self._owned(Assign(taken, target, why), living, patience_seconds)
+        taken = self.taken(record, living, schema.name, patience_seconds)
+        owned = self._owned(Assign(taken, target, why), schema, living, patience_seconds)
         try:
             self.slow_loads.run(owned, lambda: self.load(owned, schema), patience_seconds)
         except (LockLost, Corruption):
@@ -203,13 +205,15 @@ class Placement:
         return "The master's next rounds see to it that one serves it"
 
     @switches
-    def _owned(self, action: Action, living: Collection[str], patience_seconds: float | None) -> TabletRecord:
+    def _owned(
+        self, action: Action, schema: TableSchema, living: Collection[str], patience_seconds: float | None
+    ) -> TabletRecord:
         """The record by which the server is to load the tablet; METADATA has it."""
         record = action.record
         if isinstance(action, Reassign):
             reason = self.failed_loads.reason(record.tablet_id, record.owner)
             log.warning("master: %s%s", action.why, f"; what it said last: {reason}" if reason else "")
-            record = self.taken(record, living, patience_seconds)
+            record = self.taken(record, living, schema.name, patience_seconds)
         for name in sorted(self.recoveries.missing([record], living)):
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
@@ -220,10 +224,10 @@ class Placement:
 
     @switches
     def taken(
-        self, record: TabletRecord, living: Collection[str], patience_seconds: float | None = WAIT_SECONDS
+        self, record: TabletRecord, living: Collection[str], table: bytes, patience_seconds: float | None = WAIT_SECONDS
     ) -> TabletRecord:
         """The tablet without its owner, who lives. Conflict when it changed meanwhile; errors of vacate."""
-        current = self.vacate(record, living, patience_seconds)
+        current = self.vacate(record, living, table, patience_seconds)
         if current is None or current.owner or current.is_merging():
             raise Conflict(f"{describe(record)} was changed when it was to be taken from {record.owner}")
         return current
@@ -299,15 +303,23 @@ class Placement:
 
     @switches
     def vacate(
-        self, record: TabletRecord, living: Collection[str], patience_seconds: float | None = WAIT_SECONDS
+        self, record: TabletRecord, living: Collection[str], table: bytes, patience_seconds: float | None = WAIT_SECONDS
     ) -> TabletRecord | None:
-        """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split). Its
-        row; None when that is another tablet's. Unavailable when its owner lives and does not answer: then it may give
-        the tablet up later."""
+        """Nobody serves the tablet, of the table with this name, on return, and its row has no owner, unless the row
+        changed meanwhile (a split). Its row; None when that is another tablet's. Unavailable when its owner lives and
+        does not answer: then it may give the tablet up later, and is placed then (given_up_late)."""
         if record.owner not in living:
             return self._vacate(record, living)
         found: list[TabletRecord | None] = []
-        self.slow_loads.run(record, lambda: found.append(self._vacate(record, living)), patience_seconds)
+
+        def work() -> None:
+            found.append(self._vacate(record, living))
+
+        def if_late() -> None:
+            if found[0] is not None:
+                self.given_up_late(found[0], table)
+
+        self.slow_loads.run(record, work, patience_seconds, if_late)
         return found[0]
 
     @switches
@@ -337,7 +349,7 @@ class Placement:
         any for the first rows that it deletes."""
         if self.in_last_room():
             raise OutOfSpace("the last room on the disk is kept for deletes and drops")
-        self.vacate(record, living, patience_seconds=None)
+        self.vacate(record, living, b"", patience_seconds=None)  # so it never comes late
 
     @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:

@@ -9,11 +9,15 @@ A server of which several are under way is asked for nothing more. So one that h
 tablets the wait for a few of them, once, and no other server's tablets wait for it. Nor do those without a server: they
 go to others.
 
+A tablet that its server gives up late is without a server, and nobody waits for it: what is to be done then is given
+with the call, and done when it ends (late_unloads.py).
+
 The lock of the table is free meanwhile. That is as after a call that timed out: the server may carry a load out late,
 and whoever takes the tablet from it ends that load first (tabletserver.online_tablets).
 """
 
-from collections.abc import Callable, Collection
+import logging
+from collections.abc import Callable, Collection, Sequence
 from contextvars import copy_context
 from typing import Final, final
 
@@ -22,6 +26,8 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
 
 WAIT_SECONDS: Final = 5.0
 """The time for which a table's other tablets wait. Longer: a tablet whose server died waits longer for one that hangs;
@@ -44,14 +50,21 @@ class SlowLoads:
         """Called when one ends that was left, as its table is to be looked at; must not switch."""
         self._left: dict[tuple[int, str], Task] = {}
         """By tablet and server."""
+        self._following: set[Task] = set()
+        """Those that came late, and do what was to be done then."""
         self._failure: BaseException | None = None
 
     @switches
     def run(
-        self, record: TabletRecord, load: Callable[[], None], patience_seconds: float | None = WAIT_SECONDS
+        self,
+        record: TabletRecord,
+        load: Callable[[], None],
+        patience_seconds: float | None = WAIT_SECONDS,
+        if_late: Callable[[], None] = lambda: None,
     ) -> None:
         """Returns when it is done. Its errors; Unavailable when it takes so long that it is left, or was not begun
-        because the owner of `record` is at this tablet, or at too many, already. None: however long it takes."""
+        because the owner of `record` is at this tablet, or at too many, already. None: however long it takes.
+        `if_late` is called when one that was left ends well; it may switch."""
         if patience_seconds is None:
             load()
             return
@@ -65,10 +78,13 @@ class SlowLoads:
             except HbtableError as error:
                 failed.append(error)
             finally:
-                if key in self._left and self._left[key] is task:
+                late = self._left.get(key) is task
+                if late:
                     del self._left[key]
                     self._note(failed)
                     self.on_end()
+            if late and not failed:
+                self._follow(task, if_late)
 
         task = spawn_counted(self._runtime, copy_context().run, work, name="load")
         if not task.join(patience_seconds):
@@ -77,7 +93,18 @@ class SlowLoads:
         if error := failed[0] if failed else task.error:
             raise error
 
-    def _note(self, failed: list[BaseException]) -> None:
+    @switches
+    def _follow(self, task: Task, if_late: Callable[[], None]) -> None:
+        self._following.add(task)
+        try:
+            if_late()
+        except HbtableError as error:
+            self._note([error])
+            log.info("master: what was to follow a call that ended late failed: %s", error)
+        finally:
+            self._following.discard(task)
+
+    def _note(self, failed: Sequence[BaseException]) -> None:
         """Another error than LockLost is known to those who count failed loads."""
         if failed and isinstance(failed[0], LockLost):
             self._failure = failed[0]
@@ -115,10 +142,11 @@ class SlowLoads:
         return sum(server == one for _, one in self._left)
 
     def any(self) -> bool:
-        return bool(self._left)
+        return bool(self._left or self._following)
 
     @switches
     def finish(self) -> None:
         """None is under way on return."""
-        for task in list(self._left.values()):
-            task.join()
+        while tasks := [*self._left.values(), *self._following]:
+            for task in tasks:
+                task.join()

@@ -168,7 +168,7 @@ class Idle:
     def compact(self, record):
         self.compacted.append(record)
 
-    def vacate(self, record, living, patience_seconds):
+    def vacate(self, record, living, table, patience_seconds):
         self.vacated.append(record)
 
     def note(self, record, what, server, why): ...
@@ -303,8 +303,8 @@ def test_ranges_that_were_deleted_while_the_tablets_were_unloaded_count_too():
     refs = tuple(replace(file(str(number)), deleted=long) for number in range(60))
 
     class Deleting(Idle):
-        def vacate(self, record, living, patience_seconds):
-            super().vacate(record, living, patience_seconds)
+        def vacate(self, record, living, table, patience_seconds):
+            super().vacate(record, living, table, patience_seconds)
             if record == RIGHT:
                 metadata.rows[b""] = replace(RIGHT, files=(("f", refs),))
 

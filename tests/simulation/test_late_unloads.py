@@ -1,0 +1,205 @@
+"""A tablet that its server gives up after nobody waits for it any more: it is served again as soon as one load takes,
+however long the master's look at all tablets takes."""
+
+from contextlib import suppress
+
+import pytest
+
+from hbtable.errors import HbtableError
+from tests.harness.counted_cluster import CountedCluster
+from tests.harness.counted_transport import CountedTransport
+from tests.harness.delegating_fake import DelegatingFake
+from tests.harness.hanging_calls import hang
+from tests.harness.planted_bugs import is_found
+from tests.harness.tiers import quick_first
+
+SPLITS = [b"row000%03d" % n for n in range(10, 300, 10)]
+LOOK_SECONDS = 30.0
+LOAD_SECONDS = 2.0
+"""Much more than a load takes here, and far less than a look at all tablets."""
+
+
+class SlowScans(DelegatingFake):
+    """A tablet server's service as a master sees it that gets no processor: each page of METADATA takes long."""
+
+    def __init__(self, inner, cluster):
+        super().__init__(inner)
+        self._cluster = cluster
+
+    def scan(self, *arguments):
+        self._cluster.runtime.sleep(self._cluster.look_seconds)
+        return self.inner.scan(*arguments)
+
+
+class StarvedTransport(CountedTransport):
+    def __init__(self, inner, asked, cluster):
+        super().__init__(inner, asked)
+        self._cluster = cluster
+
+    def tablet_service(self, incarnation):
+        return SlowScans(super().tablet_service(incarnation), self._cluster)
+
+
+class Scene:
+    """Three servers and a table under writes. `stuck` is one that serves tablets of it, and none of METADATA."""
+
+    def __init__(self, machine, seed):
+        self.machine = machine
+        self.cluster = cluster = CountedCluster(seed, machine.options)
+        cluster.look_seconds = 0.0
+        cluster.master_transport = lambda inner, asked: StarvedTransport(inner, asked, cluster)
+        self.written = 0
+        self._ends = False
+
+    def play(self, act):
+        def body():
+            cluster = self.cluster
+            cluster.start(3)
+            cluster.client.admin.create_table(self.machine.schema(), SPLITS)
+            self.machine.write(cluster, range(300))
+            cluster.runtime.sleep(20)
+            metadata = {record.owner for record in cluster.client.catalog.tablet_rows(0)}
+            self.stuck = max(set(cluster.servers) - metadata)
+            self.hung = hang(cluster, self.stuck, "unload_tablet")
+            writer = cluster.runtime.spawn(self._write, name="writer")
+            act()
+            cluster.look_seconds = 0.0
+            self._ends = True
+            writer.join()
+            assert writer.error is None
+            assert self.written, "it was under writes"
+            expected = self.machine.expected(range(300), b"during")
+            assert self.machine.contents(cluster) == expected
+            cluster.check_tiling()
+
+        self.cluster.runtime.run(body)
+
+    def _write(self):
+        while not self._ends or self.written < 300:
+            at = self.written % 300
+            self.machine.write(self.cluster, range(at, at + 1), b"during")
+            self.written += 1
+            self.cluster.runtime.sleep(0.01)
+
+    def served(self):
+        return {number for _, role in self.cluster.servers.values() for number in role._online_tablets.tablets}
+
+    def here(self):
+        """What the server serves, by the generations: it may get a tablet back at once."""
+        tablets = self.cluster.servers[self.stuck][1]._online_tablets.tablets
+        return {number: tablet.record.generation for number, tablet in tablets.items()}
+
+    def given_up_late(self, seconds):
+        """The unloads under way end after so long, which is longer than anybody waits; then all that they take from
+        their server is served soon."""
+        cluster = self.cluster
+        cluster.until(lambda: self.hung.asked["unload_tablet"], 60)
+        before = self.here()
+        cluster.runtime.sleep(seconds)
+        assert self.here() == before, "nothing was given up yet"
+        cluster.look_seconds = LOOK_SECONDS
+        self.hung.waker.set()
+        cluster.until(lambda: self.here() != before, 5)
+        cluster.runtime.sleep(LOAD_SECONDS)
+        assert before.keys() <= self.served(), "without a server although its own gave it up"
+
+
+@pytest.mark.parametrize("seed", quick_first(range(6), 1, 3))
+def test_one_that_the_balancer_was_to_move(machine, seed):
+    """It waited for the master's next look at all tablets: 30 to 62 s on a machine that was starved."""
+    scene = Scene(machine, 40 + seed)
+
+    def act():
+        scene.cluster.start_server()
+        scene.given_up_late(7)
+
+    scene.play(act)
+
+
+def test_the_planted_bug_is_found(machine_of):
+    def check():
+        scene = Scene(machine_of(1), 46)
+
+        def act():
+            scene.cluster.start_server()
+            scene.given_up_late(7)
+
+        scene.play(act)
+
+    is_found("unplaced", check)
+
+
+def test_one_that_an_operator_moved(machine):
+    scene = Scene(machine, 50)
+
+    def act():
+        admin = scene.cluster.client.admin
+        tablet = next(one for one in admin.tablets(b"t") if one.owner == scene.stuck)
+
+        def move():
+            with suppress(HbtableError):  # it asks again by itself, and may come behind
+                admin.move_tablet(b"t", tablet.tablet_id, min(set(scene.cluster.servers) - {scene.stuck}))
+
+        moving = scene.cluster.runtime.spawn(move, name="move")
+        scene.given_up_late(22)
+        moving.join()
+        assert moving.error is None
+
+    scene.play(act)
+
+
+def test_one_that_was_to_be_merged(machine):
+    """It is served as it was: the merge told its caller that nothing was merged."""
+    scene = Scene(machine, 51)
+
+    def act():
+        admin = scene.cluster.client.admin
+        tablets = admin.tablets(b"t")
+        at = next(place for place, one in enumerate(tablets[:-1]) if one.owner == scene.stuck)
+
+        def merge():
+            with suppress(HbtableError):  # it asks again by itself, and may come behind
+                admin.merge_tablets(b"t", [one.tablet_id for one in tablets[at : at + 2]])
+
+        merging = scene.cluster.runtime.spawn(merge, name="merge")
+        scene.given_up_late(22)
+        merging.join()
+        assert merging.error is None
+
+    scene.play(act)
+
+
+def test_one_of_a_server_that_stops(machine):
+    scene = Scene(machine, 52)
+
+    def act():
+        _, role = scene.cluster.servers[scene.stuck]
+        scene.cluster.runtime.spawn(role.drain, name="drain")
+        scene.given_up_late(7)
+
+    scene.play(act)
+
+
+def test_one_of_a_table_that_is_being_disabled_stays_without_a_server(machine):
+    scene = Scene(machine, 53)
+    cluster = scene.cluster
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        cluster.runtime.sleep(20)
+        metadata = {record.owner for record in cluster.client.catalog.tablet_rows(0)}
+        stuck = max(set(cluster.servers) - metadata)
+        hung = hang(cluster, stuck, "unload_tablet")
+        cluster.start_server()
+        cluster.until(lambda: hung.asked, 60)
+        cluster.runtime.sleep(7)
+        disabling = cluster.runtime.spawn(lambda: cluster.client.admin.disable_table(b"t"), name="disable")
+        cluster.runtime.sleep(3)
+        hung.waker.set()
+        disabling.join()
+        assert disabling.error is None
+        cluster.runtime.sleep(3)
+        assert not scene.served() & {one.tablet_id for one in cluster.client.admin.tablets(b"t")}
+
+    cluster.runtime.run(body)
