@@ -6,8 +6,10 @@ twice as long each, and no more of them arrive in a second: their rows only wait
 while each is quick, and fewer when they get slow.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median_low
 from typing import Final, final
 
 from hbtable.runtime.interface import Runtime
@@ -22,8 +24,15 @@ where nothing is busy, and the file system is far away."""
 _LESS: Final = 0.9
 """The part of their number that is left after a slow one."""
 _HANGING_SECONDS: Final = 1.0
-"""One that takes longer does not count among them: as many that hang would hold up all others. Longer: those of a
-server that hangs hold the others up for longer; shorter: on a machine that is too busy more of them are away."""
+"""One that takes longer does not count among them, where most are quicker: as many that hang would hold up all others.
+Longer: those of a server that hangs hold the others up for longer; shorter: more of them are away at once before it is
+known that all take long."""
+_TIMES_AS_LONG: Final = 3.0
+"""As most of those that ended of late: then one hangs, and is not just as slow as all. More: those of a server that
+hangs hold the others up for longer; less: of moves that take differently long more are away at once."""
+_REMEMBERED: Final = 8
+"""Moves that ended well, for what is long. More: it is known later that a machine got slow; fewer: one that is slow by
+itself makes hanging ones count for longer."""
 
 
 @final
@@ -37,6 +46,7 @@ class MovePace:
         self._begun: dict[int, float] = {}
         """The times at which those began that are under way, ascending."""
         self._number = 0
+        self._took_of_late: deque[float] = deque(maxlen=_REMEMBERED)
         self._ended = runtime.event()
 
     @property
@@ -56,6 +66,7 @@ class MovePace:
         self._begun[mine] = began
         try:
             yield
+            self._took_of_late.append(self._runtime.clock_seconds() - began)  # one that was given up tells nothing
         finally:
             del self._begun[mine]
             self._took(self._runtime.clock_seconds() - began)
@@ -64,10 +75,17 @@ class MovePace:
     def _wait_seconds(self) -> float:
         """For the next one, unless another one ends before."""
         now = self._runtime.clock_seconds()
-        counted = [began for began in self._begun.values() if began > now - _HANGING_SECONDS]
+        hanging = self._hanging_seconds()
+        counted = [began for began in self._begun.values() if began > now - hanging]
         if len(counted) < self.at_once:
             return 0.0
-        return counted[0] + _HANGING_SECONDS - now
+        return counted[0] + hanging - now
+
+    def _hanging_seconds(self) -> float:
+        """The time from which on a move counts as one that hangs."""
+        if not self._took_of_late:
+            return _HANGING_SECONDS
+        return max(_HANGING_SECONDS, _TIMES_AS_LONG * median_low(self._took_of_late))
 
     def _took(self, seconds: float) -> None:
         if seconds > _LONG_SECONDS:

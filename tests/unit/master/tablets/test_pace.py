@@ -62,6 +62,45 @@ def test_a_file_system_that_is_far_away_is_given_several(files: float, most: int
     runtime.run(main)
 
 
+@pytest.mark.parametrize("files", [1.2, 3.0])
+def test_where_all_take_long_no_more_are_away_than_where_they_are_quick(files: float) -> None:
+    """Those of more than a second did not count, so that four more began in each: all 32, where each took eight."""
+    runtime = SimulatedRuntime(1)
+
+    def main() -> None:
+        moves = Moves(runtime, 0.0, files)
+        moves.run(100)
+        assert moves.most <= 4 * (1 + int(files)), "as long as nothing is known of them"
+        moves.most = 0
+        assert moves.run(100) < 100 * files / 4 + 1
+        assert moves.most == 4
+
+    runtime.run(main)
+
+
+def test_those_that_hang_hold_up_quick_ones_for_a_second_each_though_others_were_slow() -> None:
+    runtime = SimulatedRuntime(1)
+
+    def main() -> None:
+        pace = MovePace(runtime, 32)
+
+        def take(seconds: float) -> None:
+            with pace.turn():
+                runtime.sleep(seconds)
+
+        for seconds in (5.0, 0.1, 0.1, 5.0, 0.1):
+            take(seconds)
+        hanging = [runtime.spawn(take, 60) for _ in range(pace.at_once)]
+        runtime.sleep(0.01)
+        at = runtime.clock_seconds()
+        take(0.1)
+        assert 0.9 < runtime.clock_seconds() - at < 1.2
+        for task in hanging:
+            task.join()
+
+    runtime.run(main)
+
+
 def test_one_that_fails_frees_its_place() -> None:
     runtime = SimulatedRuntime(1)
 
