@@ -12,6 +12,7 @@ from tests.architecture.product_trees import PRODUCT, product_files, product_tre
 OLDEST_GOES = {
     "access/password_checks.py": "a right password is computed again; each user has as many as he has passwords",
     "access/tries.py": "10,000 that failed; an address, cut to a try in two seconds, cannot bring as many",
+    "commitlog/segments/sync_timeout.py": "times at which this process itself left segments of its log",
     "commitlog/recovery/recovered_edits.py": "a file is read again; clients bring none",
     "filters/cel/program.py": "an expression is compiled again",
     "filters/java_regex/re2_text.py": "a pattern is translated again",
@@ -20,6 +21,7 @@ OLDEST_GOES = {
     "fs/known_files.py": "what this process itself deleted is looked up again",
     "hbase/calls/scanner_shares.py": "whoever holds most loses one",
     "hbase/slow.py": "the latest slow requests, whosever; the log and the counters have the others",
+    "master/tablets/pace.py": "measurements of this process itself",
     "runtime/hub_lag.py": "measurements of this process itself",
     "runtime/memory_budget.py": "pages made ahead, which are made again when they are asked for",
     "runtime/processes/worker_turns.py": "goes by time alone, when nothing is owed any more; others push none out",

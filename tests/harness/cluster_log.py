@@ -102,3 +102,7 @@ class ClusterLog:
         """Without its high-water mark."""
         paths = [path for path in sorted(self.memory.disk.files) if path.startswith(FOLDER + "/")]
         return [path[len(FOLDER) + 1 :] for path in paths if path != high_water_path(FOLDER)]
+
+    def calls(self, operation: str) -> int:
+        """Of this operation on files of the log, since it was opened."""
+        return sum(name == operation and path.startswith(f"{FOLDER}/") for name, path in self.plan.calls)

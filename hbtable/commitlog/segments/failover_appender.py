@@ -2,7 +2,8 @@
 section 6: "each tablet server has two log writing threads, each writing to its own log file"; docs/faults.md: two ways
 for a log).
 
-A group is appended and synced. If that fails, or is not confirmed within hedge_seconds, the group is sent again through
+A group is appended and synced. If that fails, or is not confirmed within hedge_seconds, or for longer where the whole
+file system is slow (sync_timeout.py), the group is sent again through
 a new segment, then through a second new one beside that, and so on. The first that is confirmed wins (hedging.py). The
 pipeline of a new file may lead to the same frozen DataNode; that of the next one may not.
 
@@ -29,6 +30,7 @@ from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.segments.leaving import end_segment, seal_segment
 from hbtable.commitlog.segments.segment import SegmentHeader, encode_header, incarnation_of, seed, segment_path
+from hbtable.commitlog.segments.sync_timeout import SyncTimeout
 from hbtable.errors import HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
@@ -57,8 +59,8 @@ class FailoverAppender:
     switch ended and of files beside the line."""
 
     __slots__ = (
-        "_created", "_fence_check", "_folder", "_fs", "_incarnation", "_ledger", "_options", "_runtime",
-        "_sync_seconds", "file", "lsn", "number", "offset", "oldest_segment", "watermark",
+        "_created", "_fence_check", "_folder", "_fs", "_incarnation", "_late", "_ledger", "_options", "_runtime",
+        "_sync_seconds", "_timeout", "file", "lsn", "number", "offset", "oldest_segment", "watermark",
     )  # fmt: skip
 
     def __init__(
@@ -79,8 +81,11 @@ class FailoverAppender:
         self._sync_seconds = sync_seconds
         self._ledger = ledger
         self._fence_check = fence_check
+        self._timeout = SyncTimeout(options.hedge_seconds)
         self._created = 0
         """Highest number ever tried: a number is never used twice, whatever became of the attempt."""
+        self._late = False
+        """The last segment was left for want of an answer, and the next one is not there yet."""
         self.file: AppendFile | None = None
         self.number = 0
         self.offset = 0
@@ -161,12 +166,16 @@ class FailoverAppender:
                 answered.set()
 
         task = spawn_counted(self._runtime, write, name="commit-log-sync")
-        if answered.wait(self._options.hedge_seconds) and not errors:
+        sent = self._runtime.clock_seconds()
+        seconds = self._timeout.seconds(sent)
+        if answered.wait(seconds) and not errors:
+            self._timeout.confirmed(self._runtime.clock_seconds() - sent)
             return True
+        self._late = not errors
         self._leave(file, task)
         if errors and not isinstance(errors[0], HbtableError):
             raise errors[0]
-        why = errors[0] if errors else f"no answer within {self._options.hedge_seconds:g} s"
+        why = errors[0] if errors else f"no answer within {seconds:g} s"
         logger.warning("%s is left at byte %d, the log goes on in another segment: %s", file.path, self.offset, why)
         return False
 
@@ -175,6 +184,7 @@ class FailoverAppender:
     @switches
     def _begin(self, payload: bytes, flags: int, expected: int | None = None) -> None:
         """Goes on in a new segment, with this group."""
+        started = self._runtime.clock_seconds()
         first = SegmentHeader(
             self._incarnation,
             "sync",
@@ -196,6 +206,10 @@ class FailoverAppender:
         self.file = begun.file
         self.number = begun.number
         self._wrote(begun.end)
+        if self._late:
+            now = self._runtime.clock_seconds()
+            self._timeout.left(now, now - started)
+            self._late = False
 
     @switches
     def _new_segment(self, like: SegmentHeader, payload: bytes, flags: int, expected: int | None) -> _Begun:
