@@ -8,7 +8,7 @@ decoding, so every byte that take() waits for is counted. Framed: the length is 
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Final, Protocol, final, runtime_checkable
 
 from hbtable.errors import Overloaded
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
@@ -51,6 +51,13 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Unopened(Protocol):
+    """A stream inside of another one, whose content need not be opened to be forgotten."""
+
+    carrier: Stream
+
+
 @switches
 def read_and_forget(
     stream: Stream, most: float, seconds: float, goes_on: Callable[[], bool], pause: Callable[[], None]
@@ -58,6 +65,8 @@ def read_and_forget(
     """Reads what a client that is sent away still sends: `most` bytes and a chunk, until it leaves, is silent for
     `seconds`, or nothing `goes_on`. Closing with unread bytes would reset the connection, and the client would never
     see the answer that tells it why."""
+    if isinstance(stream, Unopened):  # a frame that was refused is refused again, and each behind it
+        stream = stream.carrier
     try:
         stream.settimeout(seconds)
         while most > 0 and goes_on():

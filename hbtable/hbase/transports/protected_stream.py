@@ -59,7 +59,7 @@ class ProtectedStream:
 
     def __init__(self, carrier: Stream, first: bytes, layer: Layer, limits: Limits) -> None:
         """`first`: what was read of `carrier` already."""
-        self._carrier = carrier
+        self.carrier = carrier
         self._read = bytearray(first)
         self._layer = layer
         self._limits = limits
@@ -73,7 +73,7 @@ class ProtectedStream:
 
     def settimeout(self, seconds: float | None, /) -> None:
         self._timeout = seconds
-        self._carrier.settimeout(seconds)
+        self.carrier.settimeout(seconds)
 
     @switches
     def recv(self, most: int, /) -> bytes:
@@ -83,7 +83,7 @@ class ProtectedStream:
         empty = 0
         while True:
             while len(self._read) < _LENGTH.size:
-                piece = self._carrier.recv(_READ_BYTES)
+                piece = self.carrier.recv(_READ_BYTES)
                 if not piece:
                     return b""
                 self._read += piece
@@ -107,7 +107,7 @@ class ProtectedStream:
             frame = bytes(self._read[_LENGTH.size : end])
             del self._read[:end]
             return self._opened(frame)
-        arrival = _Arrival(self._carrier, self._limits, bytes(self._read[_LENGTH.size :]), size)
+        arrival = _Arrival(self.carrier, self._limits, bytes(self._read[_LENGTH.size :]), size)
         self._read = bytearray()
         try:
             arrived = arrival.frame()
@@ -119,7 +119,7 @@ class ProtectedStream:
             return self._opened(frame)
         finally:
             arrival.release()
-            self._carrier.settimeout(self._timeout)
+            self.carrier.settimeout(self._timeout)
 
     @switches
     def _opened(self, frame: bytes) -> bytes:
@@ -146,7 +146,7 @@ class ProtectedStream:
         for first in range(0, len(data), self._piece_bytes):
             piece = data[first : first + self._piece_bytes]
             wrapped = layer.context.wrap(piece, layer.is_confidential).message
-            self._carrier.sendall(_LENGTH.pack(len(wrapped)) + wrapped)
+            self.carrier.sendall(_LENGTH.pack(len(wrapped)) + wrapped)
 
 
 @final

@@ -9,18 +9,23 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hbtable.access.accounts import Accounts
 from hbtable.access.auth_to_local import AuthToLocal
 from hbtable.access.options import AuthOptions
 from hbtable.access.user import User
+from hbtable.access.verification import Verifier
 from hbtable.errors import InvalidConfiguration, NotAuthenticated, Overloaded
 from hbtable.hbase import opening
+from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.transports.kerberos import KerberosService, Proved, by_kerberos, kerberos_of
 from hbtable.hbase.transports.protected_stream import Layer, ProtectedStream
 from hbtable.hbase.transports.sasl import Negotiated
 from hbtable.hbase.transports.sasl_messages import SaslRefused
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.memory_budget import MemoryBudget
+from hbtable.runtime.network.tls import TlsOptions
 from hbtable.thrift.wire import Malformed
+from tests.harness.canned_gateway import CannedGateway, CannedRuntime
 
 REALM = "TEST.EXAMPLE"
 
@@ -420,6 +425,24 @@ def test_http_is_not_spoken_inside_of_frames(monkeypatch: pytest.MonkeyPatch) ->
     outside.at = carrier.at
     with pytest.raises(Malformed, match="HTTP inside of frames"):
         opening.open_stream(outside, "host:1", context, lambda *_: None)
+
+
+@pytest.mark.parametrize("bad", [frame(b"xbroken"), b"\xff\xff\xff\xff"], ids=["changed", "too long"])
+def test_what_follows_a_frame_that_is_refused_is_read_and_not_opened(
+    monkeypatch: pytest.MonkeyPatch, bad: bytes
+) -> None:
+    """Closed with unread bytes the connection would be reset, and the client would not read why."""
+    carrier, protected = stream([frame(b"e\0\0\0\x0e\x80\1\0\1\0\0\0\1x\0\0\0\1\0"), bad, *([frame(b"enext")] * 9)])
+    monkeypatch.setattr(opening, "negotiate", lambda *_: Negotiated(User("ann"), protected, None))
+    runtime: Any = CannedRuntime()
+    security = GatewaySecurity(TlsOptions(), AuthOptions(enabled=True, plain_text=True))
+    users: Any = SimpleNamespace(read=Accounts)
+    security.ask(Verifier(runtime, users, security.auth))
+    outside: Any = Carrier(b"\x01\0\0\0\x06GSSAPI")
+    outside.at = carrier.at
+    CannedGateway(security=security).serve(outside, ("host", 1))
+    assert b"a protected frame" in carrier.sent
+    assert carrier.pieces == []
 
 
 def test_a_checksum_is_enough_where_that_was_agreed() -> None:
