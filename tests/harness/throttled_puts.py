@@ -6,6 +6,7 @@ The limit is so many requests a day, so that a bucket does not fill while a test
 import random
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Final
@@ -40,23 +41,31 @@ def refused(table: happybase.Table, row: bytes, reason: bytes = _THROTTLED, valu
     return False
 
 
+Put = Callable[[bytes], bool]
+"""Puts a row once through some gateway: whether it was let through."""
+
+
 def passed(port: int, scope: str, rows: list[bytes]) -> int:
-    """How many puts of these rows, which lie on all servers, a throttle of LIMIT lets through."""
+    """The number of puts of these rows, which lie on all servers, that a throttle of LIMIT on the table lets pass."""
     with closing(happybase.Connection("127.0.0.1", port, timeout=120000)) as connection:
-        table = connection.table("t")
-        quota = "set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, TABLE => 't', LIMIT => '{}req/day', SCOPE => {}"
-        shell(port, quota.format(1, "MACHINE"))
-        for row in rows:
-            eventually(partial(refused, table, row), SOON_SECONDS, f"no put of {row!r}")
-        shell(port, quota.format(LIMIT, scope))
-        for row in rows:  # on return each server has heard of it
-            eventually(partial(_accepted, table, row), SOON_SECONDS, f"a put of {row!r}")
-        found = len(rows)
-        while some := sum(_accepted(table, row) for row in rows):
-            found += some
-        shell(port, "set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE_NUMBER, TABLE => 't', LIMIT => NONE")
-        for row in rows:
-            eventually(partial(_accepted, table, row), SOON_SECONDS, f"a put of {row!r} without a limit")
+        return passed_through([partial(_accepted, connection.table("t"))], port, scope, rows, "TABLE => 't'")
+
+
+def passed_through(gateways: Sequence[Put], port: int, scope: str, rows: list[bytes], whose: str) -> int:
+    """The same of a throttle on `whose`, with each of the gateways in turn."""
+    quota = f"set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, {whose}, LIMIT => '{{}}req/day', SCOPE => {{}}"
+    shell(port, quota.format(1, "MACHINE"))
+    for row in rows:
+        eventually(lambda row=row: not gateways[0](row), SOON_SECONDS, f"no put of {row!r}")
+    shell(port, quota.format(LIMIT, scope))
+    for row in rows:  # on return each server has heard of it
+        eventually(partial(gateways[0], row), SOON_SECONDS, f"a put of {row!r}")
+    found = len(rows)
+    while some := sum(put(row) for put in gateways for row in rows):
+        found += some
+    shell(port, f"set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE_NUMBER, {whose}, LIMIT => NONE")
+    for row in rows:
+        eventually(partial(gateways[0], row), SOON_SECONDS, f"a put of {row!r} without a limit")
     return found
 
 

@@ -60,6 +60,7 @@ parts, of which none takes much longer than another."""
 
 LONG_ON_CLUSTERS: Final = {
     "quotas of a cluster": 50,
+    "a user's quota at every door": 50,
     "a pipeline that shrank": 49,
     "a protected ZooKeeper": 48,
     "everything was killed": 46,
