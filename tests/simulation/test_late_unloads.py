@@ -6,11 +6,12 @@ from contextlib import suppress
 import pytest
 
 from hbtable.errors import HbtableError
+from hbtable.hbase.admin.transitions import transitions
 from tests.harness.counted_cluster import CountedCluster
 from tests.harness.counted_transport import CountedTransport
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.hanging_calls import hang
-from tests.harness.planted_bugs import is_found
+from tests.harness.planted_bugs import PLANTED, is_found, planted
 from tests.harness.tiers import quick_first
 
 SPLITS = [b"row000%03d" % n for n in range(10, 300, 10)]
@@ -127,6 +128,33 @@ def test_the_planted_bug_is_found(machine_of):
         scene.play(act)
 
     is_found("unplaced", check)
+
+
+def test_status_says_that_one_has_no_server(machine):
+    """Until it is placed, which nobody does here; `status` counts it, and calls it OFFLINE in detail."""
+    scene = Scene(machine, 47)
+    cluster = scene.cluster
+
+    def act():
+        cluster.start_server()
+        cluster.until(lambda: scene.hung.asked["unload_tablet"], 60)
+        before = scene.here()
+        cluster.runtime.sleep(7)
+        cluster.look_seconds = LOOK_SECONDS
+        scene.hung.waker.set()
+        cluster.until(lambda: scene.here() != before, 5)
+        without = before.keys() - scene.served()
+        assert without
+        client = cluster.client
+        rows, tables = list(client.catalog.all_tablet_rows()), client.catalog.tables()
+        statuses = client.admin.statuses(sorted(cluster.servers))
+        served = {name: {one.record.tablet_id for one in found} for name, found in statuses.items()}
+        states = {table.table_id: table.state for table in tables}
+        told = {one.record.tablet_id: one.state for one in transitions(rows, states, cluster.servers.keys(), served)}
+        assert told == dict.fromkeys(without, "OFFLINE")
+
+    with planted(PLANTED["unplaced"]):
+        scene.play(act)
 
 
 def test_one_that_an_operator_moved(machine):
