@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from tests.harness.commands import ROOT
 
 _IMPERATIVES: Final = (
-    "add|alter|ask|bring|chmod|choose|chown|close|connect|copy|delete|disable|drop|enable|end|find|flush|free|give|have"
-    "|increase|install|leave|let|log|look|lower|make|mend|move|name|open|point|put|read|release|remove|repair|repeat"
+    "add|alter|ask|bring|chmod|choose|chown|close|connect|copy|delete|disable|drop|enable|end|fetch|find|flush|free|give"
+    "|have|increase|install|leave|let|log|look|lower|make|mend|move|name|open|point|put|read|release|remove|repair|repeat"
     "|replace|restart|restore|retry|revoke|run|see|send|set|shut|start|stop|take|truncate|try|turn|update|upgrade|use"
     "|wait|write"
 )

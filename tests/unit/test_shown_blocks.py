@@ -61,6 +61,7 @@ SHOWN: Final = {
     ("docs/hdfs.md", "KRB5_CLIENT_KTNAME"): "cluster-tests/test_hdfs_kerberos.py",
     ("docs/library.md", "with hbtable.connect"): "tests/integration/test_connect.py",
     ("docs/manual/migration.md", "hbtable copy --from"): "compat-tests/test_copy.py",
+    ("docs/manual/migration.md", "hbase org.apache.hadoop"): "tests/golden/make_hbase_exports.py",
     ("docs/manual/migration.md", "hbtable shadow --primary thrift://hbase-host"): "compat-tests/test_shadow.py",
     ("docs/manual/production.md", "useradd"): "needs root, and changes the machine",
     ("docs/manual/production.md", "# /etc/hbtable"): "is the file that the page's own run has in its folder",
@@ -99,7 +100,7 @@ def shown_blocks() -> Iterator[tuple[str, str]]:
             continue
         name, text = str(page.relative_to(root)), page.read_text()
         for language, more, block in _FENCED.findall(text):
-            from_top_to_end = page.parent.name == "manual" or page.parent.parent.name == "examples"
+            from_top_to_end = page.parent == root / "docs" / "manual" or page.parent.parent == root / "examples"
             run = (from_top_to_end and (language in _RUN or "file=" in more)) or (
                 page.name in ("library.md", "data.md") and language == "python"
             )

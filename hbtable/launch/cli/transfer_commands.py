@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import threading
 
 _KINDS: Final = ("jsonl", "csv", "tsv", "parquet")
+_HBASE_EXPORT: Final = "hbase-export"
 _FORMAT: Final = click.option("--format", "form", type=click.Choice(_KINDS), help="Default: by the file's name.")
 _COLUMNS: Final = click.option(
     "--columns", default="", metavar="HBASE_ROW_KEY,F:Q,...", help="What the fields of CSV, TSV and Parquet are."
@@ -27,7 +28,7 @@ _WORKERS: Final = click.option(
 
 @click.command("import")
 @peer_options
-@_FORMAT
+@click.option("--format", "form", type=click.Choice((*_KINDS, _HBASE_EXPORT)), help="Default: by the file's name.")
 @_COLUMNS
 @click.option("--batch", type=click.IntRange(1, 10000), default=500, show_default=True, help="Rows a call.")
 @_WORKERS
@@ -35,7 +36,7 @@ _WORKERS: Final = click.option(
 @click.option("--errors", type=click.Path(dir_okay=False, path_type=Path), help="Skipped records are kept here.")
 @_ANEW
 @click.argument("table")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 def import_(
     url: str,
     form: str | None,
@@ -55,13 +56,21 @@ def import_(
     the same names is no row. An empty field is no cell.
 
     --errors keeps the records that were skipped as they stand in FILE, to be put right and imported, and in a second
-    file, whose name ends in .why, what is wrong with each."""
+    file, whose name ends in .why, what is wrong with each.
+
+    FILE may be what HBase's own Export wrote: its folder, with _SUCCESS in it, or one of its part-m-... files, fetched
+    by hdfs dfs -get."""
     from time import perf_counter
 
     from hbtable.shell.transfer.importing import ImportOptions, run_import
 
     names = columns.split(",") if columns else []
-    options = ImportOptions(table.encode(), file, _kind(form, file), names, batch, workers, skip_bad, errors, anew)
+    kind = form or _kind_to_import(file)
+    if file.is_dir():
+        if kind != _HBASE_EXPORT:
+            raise click.BadParameter(f"{file} is a folder, and {kind} is a file: name the file", param_hint="FILE")
+        file = file.resolve()  # so that it has a name: how far it came is kept beside it
+    options = ImportOptions(table.encode(), file, kind, names, batch, workers, skip_bad, errors, anew)
     _show(url, lambda: run_import(url, options, perf_counter))
 
 
@@ -237,6 +246,16 @@ def _end_at_a_signal(end: "threading.Event") -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, asked)
+
+
+def _kind_to_import(file: Path) -> str:
+    if file.is_dir():
+        return _HBASE_EXPORT
+    if file.suffix.lstrip(".") not in _KINDS and file.is_file():  # nothing is read from a pipe
+        with file.open("rb") as begins:
+            if begins.read(3) == b"SEQ":
+                return _HBASE_EXPORT
+    return _kind(None, file)
 
 
 def _kind(form: str | None, file: Path) -> str:

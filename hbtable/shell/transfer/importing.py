@@ -14,10 +14,10 @@ from zlib import crc32
 
 from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.errors import ShellError
-from hbtable.shell.transfer.origin import FileDigest, looked_at, origin_of, refuse_another
+from hbtable.shell.transfer.origin import FilesDigest, looked_at, origin_of, refuse_another
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
-from hbtable.shell.transfer.reading import BadRecord, header, records
+from hbtable.shell.transfer.reading import HAVE_OFFSETS, BadRecord, files_to_read, header, records
 from hbtable.shell.transfer.rejects import Rejects
 from hbtable.shell.transfer.servers import LOOK_SECONDS, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
@@ -32,6 +32,7 @@ class ImportOptions:
 
     table: bytes
     path: Path
+    """A folder, where it is an export of HBase."""
     format: str
     columns: Sequence[str] = ()
     """Of CSV, TSV and Parquet, as ImportTsv names them; none: the file's own."""
@@ -49,13 +50,14 @@ class ImportOptions:
 
 @final
 class ImportSource:
-    """The file that is read, as it is told apart from another one. Of Parquet, whose records have no offsets, the whole
-    file counts as read from the beginning."""
+    """The file or files that are read, as they are told apart from others. Where records have no offsets, all of them
+    counts as read from the beginning."""
 
     def __init__(self, options: ImportOptions) -> None:
-        self.size = options.path.stat().st_size
-        self._whole = options.format == "parquet"
-        self._digest = FileDigest(options.path)
+        files = files_to_read(options.path, options.format)
+        self.size = sum(path.stat().st_size for path in files)
+        self._whole = options.format not in HAVE_OFFSETS
+        self._digest = FilesDigest(files)
 
     def read_up_to(self, offset: int) -> State:
         return {"size": self.size, "digest": self._digest.up_to(self.size if self._whole else offset)}
@@ -155,11 +157,11 @@ class _Rounds:
 def run_import(address: str, options: ImportOptions, clock: Callable[[], float]) -> str:
     """The closing message. ShellError names the place of a bad record; start it again to go on."""
     state_path = options.path.with_name(f"{options.path.name}.{options.table.decode()}.import")
-    progress = Progress(state_path, clock, options.path.stat().st_size if options.format != "parquet" else 0)
+    source = ImportSource(options)
+    progress = Progress(state_path, clock, source.size if options.format in HAVE_OFFSETS else 0)
     if options.anew:
         progress.forget()
     workers = TransferWorkers(address, options.workers)
-    source = ImportSource(options)
     rejects = Rejects(options.errors, header(options.path, options.format, options.columns))
     rounds = _Rounds(workers, options, progress, rejects, source, clock)
     try:

@@ -6,8 +6,9 @@ compared while the transfer runs, and when it ends.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import IO, Final, final
 
 from hbtable.model.names import shown
 from hbtable.shell.errors import ArgumentError, ShellError
@@ -68,20 +69,28 @@ ANEW: Final = "begin anew with --anew, which forgets how far that run came"
 
 
 @final
-class FileDigest:
-    """SHA-256 of a file's first bytes. Each byte is read once, however often it is asked."""
+class FilesDigest:
+    """SHA-256 of the first bytes of files, as if they were one. Each byte is read once, however often it is asked."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._left = list(reversed(paths))
+        self._file: IO[bytes] | None = None
         self._hash = hashlib.sha256()
         self._at = 0
 
     def up_to(self, end: int) -> str:
         """The digest of the first `end` bytes, or of all when there are fewer. `end` never goes back."""
-        while piece := self._file.read(min(end - self._at, _PIECE)):
+        while self._at < end and (self._file or self._left):
+            if self._file is None:
+                self._file = self._left.pop().open("rb")
+            piece = self._file.read(min(end - self._at, _PIECE))
             self._hash.update(piece)
             self._at += len(piece)
+            if not piece:
+                self.close()
         return self._hash.hexdigest()
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None

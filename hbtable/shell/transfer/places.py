@@ -20,6 +20,8 @@ class Places:
 
     def of(self, behind: int, record: BadRecord) -> str:
         """`behind`: the offset behind the record. Of a record with line breaks in quotes, its first line."""
+        if record.place:
+            return record.place
         if not self._has_lines:
             return f"{self._path}, record {behind}"
         return f"{self._path}, line {self._lines_before(behind - len(record.raw)) + 1}"

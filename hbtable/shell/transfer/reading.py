@@ -1,6 +1,6 @@
 """The records of a file, each as the mutation it asks for, with the offset to go on from.
 
-An offset is a byte of a text file, a record's number of a Parquet file.
+An offset is a byte of a text file, a record's number of Parquet and of HBase's Export.
 """
 
 from codecs import BOM_UTF8
@@ -14,7 +14,19 @@ from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 
 Record = AdminMutation | BadRecord
 _SEPARATORS: Final = {"csv": ",", "tsv": "\t"}
-__all__ = ["BadRecord", "Record", "header", "records"]
+HBASE_EXPORT: Final = "hbase-export"
+HAVE_OFFSETS: Final = ("jsonl", "csv", "tsv")
+"""Of the others the whole file counts as read from the beginning."""
+__all__ = ["HAVE_OFFSETS", "HBASE_EXPORT", "BadRecord", "Record", "files_to_read", "header", "records"]
+
+
+def files_to_read(path: Path, form: str) -> list[Path]:
+    """The files that `path` is, in their order. ArgumentError: a folder that is no whole export of HBase."""
+    if form != HBASE_EXPORT:
+        return [path]
+    from hbtable.shell.transfer.hbase_exports import files_of
+
+    return files_of(path)
 
 
 def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
@@ -23,6 +35,13 @@ def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Itera
         from hbtable.shell.transfer.parquet import read_rows
 
         yield from read_rows(path, columns, offset)
+        return
+    if form == HBASE_EXPORT:
+        from hbtable.shell.transfer.hbase_exports import read_results
+
+        if columns:
+            raise ArgumentError("an export of HBase names its columns itself: leave --columns out")
+        yield from read_results(path, offset)
         return
     with path.open("rb") as file:
         if form == "jsonl":

@@ -43,9 +43,11 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class BadRecord(Exception):
-    """One record of the file cannot be used; the message says why. `raw`: the record as it stands in the file."""
+    """One record of the file cannot be used; the message says why. `raw`: the record as it stands in the file. `place`:
+    where it is, where nobody has to look for it."""
 
     raw: bytes = b""
+    place: str = ""
 
 
 def to_json(found: AdminRow) -> str:
