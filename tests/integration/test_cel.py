@@ -104,7 +104,7 @@ def test_what_takes_too_long_is_ended_and_others_are_served_meanwhile(
         scanning.join()
         assert served > 10
         assert isinstance(refused[0], hbtable.LimitExceeded)
-        assert "could not be evaluated over 1000009 bytes: the worker process took more than" in str(refused[0])
+        assert "could not be evaluated over 1000002 bytes: the worker process took more than" in str(refused[0])
 
 
 def test_an_open_database_has_it_as_well(tmp_path: Path) -> None:

@@ -78,9 +78,27 @@ def packed(row: bytes, values: Sequence[bytes | None]) -> bytes:
     return b"".join(pieces)
 
 
-def unpacked(part: bytes) -> list[bytes | None]:
-    """The key and the values of packed()."""
-    found: list[bytes | None] = []
+def in_pieces(row: bytes, values: Sequence[bytes | None]) -> list[bytes]:
+    """A row whose values are large, as a worker gets it: as packed(), without a copy."""
+    present = bytes(value is not None for value in values)
+    return [b"", row, present, *(value or b"" for value in values)]
+
+
+def from_pieces(pieces: Sequence[bytes]) -> list[memoryview | None] | None:
+    """The key and the values of in_pieces(); None when these are rows as packed() makes them, none of which is b""."""
+    if not pieces or pieces[0]:
+        return None
+    _, row, present, *values = pieces
+    return [
+        memoryview(row),
+        *(memoryview(value) if there else None for value, there in zip(values, present, strict=True)),
+    ]
+
+
+def unpacked(packed: bytes) -> list[memoryview | None]:
+    """The key and the values of packed(), as parts of it: they may be large."""
+    part = memoryview(packed)
+    found: list[memoryview | None] = []
     at = 0
     while at < len(part):
         (length,) = _LENGTH.unpack_from(part, at)

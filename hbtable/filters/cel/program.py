@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from hbtable.encoding.number_codes import NUMBER_CODES
-from hbtable.filters.cel.language import PRESENT, ROW, unpacked
+from hbtable.filters.cel.language import PRESENT, ROW, from_pieces, unpacked
 from hbtable.model.values import shown
 
 QUESTION: Final = b"cel"
@@ -44,23 +44,25 @@ def header(source: str, variables: Sequence[tuple[str, str, int]], is_condition:
 
 
 def answer(parts: Sequence[bytes]) -> Sequence[bytes]:
-    """Answers a question, in a worker process. `parts`: QUESTION, a header(), and rows as language.packed() makes them.
-    b"" and an answer for each row; or why there is none."""
+    """Answers a question, in a worker process. `parts`: QUESTION, a header(), and rows as language.packed() makes them,
+    or one as of language.in_pieces(). b"" and an answer for each row; or why there is none."""
     _, head, *rows = parts
     try:
         run = _compiled(head)
     except Unusable as error:
         return [str(error).encode("utf-8", "replace")]
+    if (large := from_pieces(rows)) is not None:
+        return [b"", run(large)]
     found: list[bytes] = [b""]
     size = 0
     for row in rows:
-        found.append(run(row) if size <= _ANSWER_BYTES else LATER)
+        found.append(run(unpacked(row)) if size <= _ANSWER_BYTES else LATER)
         size += len(found[-1])
     return found
 
 
 @lru_cache(16)
-def _compiled(head: bytes) -> Callable[[bytes], bytes]:
+def _compiled(head: bytes) -> Callable[[list[memoryview | None]], bytes]:
     source, variables, is_condition = json.loads(head)
     try:
         from cel_expr_python import cel
@@ -97,9 +99,9 @@ class _Program:
             wanted = "bool" if is_condition else "one of bool, int, uint, double, string, bytes"
             raise Unusable(f"the CEL expression {shown(source)} gives {gives.lower()}, and it has to give {wanted}")
 
-    def run(self, part: bytes) -> bytes:
-        """The answer about one row."""
-        row, *values = unpacked(part)
+    def run(self, part: list[memoryview | None]) -> bytes:
+        """The answer about one row, of which this is the key with the values."""
+        row, *values = part
         known: dict[str, object] = {}
         unread: dict[str, str] = {}
         for name, read_as, place in self._variables:
@@ -108,7 +110,7 @@ class _Program:
                 try:
                     known[name] = _read(value, read_as)
                 except (ValueError, struct.error, RecursionError) as error:
-                    unread[name] = f"{name} holds {shown(value)}, which cannot be read as {read_as}: {error}"
+                    unread[name] = f"{name} holds {shown(bytes(value))}, which cannot be read as {read_as}: {error}"
         present = [*known, *unread]
         known |= {ROW: bytearray(row or b""), PRESENT: present}
         try:
@@ -134,13 +136,13 @@ class _Program:
         return GIVES + written
 
 
-def _read(value: bytes, read_as: str) -> object:
+def _read(value: memoryview, read_as: str) -> object:
     if read_as == "bytes":
         return bytearray(value)  # the library cuts bytes at a NUL
     if read_as == "string":
-        return _whole(value.decode())
+        return _whole(str(value, "utf-8"))
     if read_as == "json":
-        return _usable(json.loads(value))
+        return _usable(json.loads(bytes(value)))
     number = _NUMBERS[read_as]
     if len(value) != number.size:
         raise ValueError(f"it has {len(value)} bytes")

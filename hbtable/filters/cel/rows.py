@@ -9,7 +9,7 @@ from typing import Final, Protocol, final
 
 from hbtable.errors import BadFilter, CostExceeded, InvalidRequest, LimitExceeded
 from hbtable.filters.asking import ASK_SECONDS, ASK_SECONDS_PER_BYTE, KEPT_BYTES, Asked
-from hbtable.filters.cel.language import Variable, packed
+from hbtable.filters.cel.language import Variable, in_pieces, packed
 from hbtable.filters.cel.program import FAILED, GIVES, LATER, QUESTION, TRUE, header
 from hbtable.filters.node import INCLUDE, FilterNode
 from hbtable.filters.searching import Searches
@@ -18,7 +18,7 @@ from hbtable.model.values import shown
 from hbtable.switches import switches
 
 MOST_BYTES: Final = 16 << 20
-"""Of the values that an expression reads of a row: they are copied twice on their way to the worker."""
+"""Of the values that an expression reads of a row: the worker copies them twice."""
 _MOST_CHECKED: Final = 1000
 
 _checked: set[bytes] = set()
@@ -51,11 +51,15 @@ class Expression(Asked[bytes]):
                 f"the CEL expression {shown(self._source)} reads {size} bytes of row {shown(row)}, and the limit is "
                 f"{MOST_BYTES}; name fewer columns, or filter by a regular expression"
             )
-        part = self._packed(row, cells)
-        answer = self._known.get(part) if len(part) <= KEPT_BYTES else None
+        answer = None
+        if size > KEPT_BYTES:
+            parts = in_pieces(row, self._values(cells))
+        else:
+            parts = [self._packed(row, cells)]
+            answer = self._known.get(parts[0])
         if answer is None:
             self._searches.has_asked()
-            (answer,) = self.ask([part], is_ahead=False)
+            (answer,) = self.ask(parts, is_ahead=False)
             assert answer is not None
         if answer[:1] == FAILED:
             reason = answer[1:].decode("utf-8", "replace")
@@ -93,8 +97,11 @@ class Expression(Asked[bytes]):
             yield self._packed(row, newest)
 
     def _packed(self, row: bytes, cells: dict[bytes, Cell]) -> bytes:
+        return packed(row, self._values(cells))
+
+    def _values(self, cells: dict[bytes, Cell]) -> list[bytes | None]:
         found = [cells.get(column) for column in self.columns]
-        return packed(row, [None if cell is None else cell[2] for cell in found])
+        return [None if cell is None else cell[2] for cell in found]
 
 
 class ExpressionNode(FilterNode, Protocol):

@@ -404,3 +404,18 @@ def test_without_the_library_a_filter_says_what_to_install(monkeypatch: pytest.M
 def test_rows_are_packed_and_unpacked() -> None:
     for values in ([], [None], [b""], [None, b"x", b"", b"y" * 300]):
         assert language.unpacked(language.packed(b"r", values)) == [b"r", *values]
+        assert language.from_pieces([language.packed(b"r", values)]) is None
+        assert language.from_pieces(language.in_pieces(b"r", values)) == [b"r", *values]
+    assert language.from_pieces([]) is None
+
+
+def test_large_values_are_read_as_short_ones_are() -> None:
+    """They go to the worker without a copy."""
+    source = "row.size() == 3 && present == ['a', 'c'] && size(c) > 2 && a.startsWith('é')"
+    variables = [("a", "string", 0), ("b", "bytes", 1), ("c", "bytes", 2)]
+    head = program.header(source, variables, True)
+    for size in (3, 1 << 20):
+        values = ["é".encode() * size, None, b"\0" * size]
+        short, large = language.packed(b"row", values), language.in_pieces(b"row", values)
+        assert program.answer([program.QUESTION, head, short]) == [b"", program.TRUE]
+        assert program.answer([program.QUESTION, head, *large]) == [b"", program.TRUE]
