@@ -80,6 +80,7 @@ class ServerTls:
 
     def reload(self) -> None:
         """Reads the files again, for connections from now on. InvalidConfiguration: nothing was changed."""
+        _refuse_pipes(self._options)
         self._context = _context(self._options)
 
     def over(self, carrier: Carrier, first: bytes, pause: Callable[[], None]) -> "TlsStream":
@@ -259,6 +260,17 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # a CA of the file is enough, whoever has signed it
     return context
+
+
+def _refuse_pipes(options: TlsOptions) -> None:
+    """A start may wait for whoever writes to one; a server that runs would keep all its clients waiting. What is not
+    there is found out later."""
+    for name, path in (("certificate", options.certificate), ("key", options.key), ("client_ca", options.client_ca)):
+        with suppress(OSError):
+            if path and stat.S_ISFIFO(os.stat(path).st_mode):
+                raise InvalidConfiguration(
+                    f"tls.{name} = {path!r} is a pipe, which is read at a start alone: put a file there"
+                )
 
 
 def _check_private(path: str, name: str) -> None:

@@ -1,6 +1,7 @@
 """TLS between two buffers: what a client of the standard library and a served stream say to each other."""
 
 import math
+import os
 import ssl
 from collections import deque
 from datetime import UTC, datetime
@@ -340,6 +341,23 @@ def test_a_resumed_session_says_when_its_certificate_ends(tmp_path: Path, versio
     greeted(tls, third)
     assert not third.client.session_reused
     assert greeted(ServerTls(TlsOptions(certificate, key)), Wire()).certificate_ends_millis() == math.inf
+
+
+def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
+    """The whole server would wait until somebody writes to it, or for ever."""
+    certificate, key = put_certificate("server", tmp_path)
+    ca = put_ca(tmp_path)
+    tls = ServerTls(TlsOptions(certificate, key, ca, required=True))
+    for name, path in (("certificate", certificate), ("key", key), ("client_ca", ca)):
+        content = Path(path).read_bytes()
+        Path(path).unlink()
+        os.mkfifo(path, 0o600)
+        with pytest.raises(InvalidConfiguration, match=rf"tls\.{name} = '.*' is a pipe"):
+            tls.reload()
+        Path(path).unlink()
+        Path(path).write_bytes(content)
+        Path(path).chmod(0o600)
+    tls.reload()
 
 
 def test_files_are_read_again_and_kept_when_they_are_of_no_use(tmp_path: Path) -> None:
