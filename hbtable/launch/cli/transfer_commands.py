@@ -1,7 +1,8 @@
 """`hbtable import`, `hbtable export` and `hbtable copy`: arguments only, the work is hbtable.shell.transfer's."""
 
+import errno
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from math import isnan
 from pathlib import Path
@@ -71,7 +72,7 @@ def import_(
             raise click.BadParameter(f"{file} is a folder, and {kind} is a file: name the file", param_hint="FILE")
         file = file.resolve()  # so that it has a name: how far it came is kept beside it
     options = ImportOptions(table.encode(), file, kind, names, batch, workers, skip_bad, errors, anew)
-    _show(url, lambda: run_import(url, options, perf_counter))
+    _show(url, lambda: run_import(url, options, perf_counter), writes=f"what is kept beside {file}")
 
 
 @click.command()
@@ -112,7 +113,7 @@ def export(
     typed = {} if types is None else typed_columns(types, "--types")
     kind = _kind(form, file)
     options = ExportOptions(table.encode(), file, kind, names, 1000, workers, anew, overwrite, typed)
-    _show(url, lambda: run_export(url, options, perf_counter))
+    _show(url, lambda: run_export(url, options, perf_counter), writes=str(file))
 
 
 def typed_columns(text: str, option: str) -> dict[bytes, str]:
@@ -214,7 +215,7 @@ def copy(
         )  # fmt: skip
         return run_copy(options, around)
 
-    _show("", work)
+    _show("", work, writes=str(state))
 
 
 def _tell(line: str) -> None:
@@ -255,26 +256,26 @@ def _kind_to_import(file: Path) -> str:
         with file.open("rb") as begins:
             if begins.read(3) == b"SEQ":
                 return _HBASE_EXPORT
-    return _kind(None, file)
+    return _kind(None, file, (*_KINDS, _HBASE_EXPORT))
 
 
-def _kind(form: str | None, file: Path) -> str:
+def _kind(form: str | None, file: Path, kinds: Sequence[str] = _KINDS) -> str:
     kind = form or file.suffix.lstrip(".")
-    if kind not in _KINDS:
-        raise click.UsageError(f"{file.name} tells no format: give --format {' | '.join(_KINDS)}")
+    if kind not in kinds:
+        raise click.UsageError(f"{file.name} tells no format: give --format {' | '.join(kinds)}")
     return kind
 
 
-def _show(url: str, work: Callable[[], str]) -> None:
-    """`url` as of shown()."""
-    with shown(url):
+def _show(url: str, work: Callable[[], str], writes: str) -> None:
+    """`url` and `writes` as of shown()."""
+    with shown(url, writes):
         _tell(work())
 
 
 @contextmanager
-def shown(url: str = "") -> Iterator[None]:
+def shown(url: str = "", writes: str = "the file") -> Iterator[None]:
     """Errors are shown as one message, and end the command. `url` is of the server that is asked for advice; "" for
-    none."""
+    none. `writes`: what the command writes, which an error of a write does not name."""
     from hbtable.shell.advice import advice
     from hbtable.shell.connection import ShellConnection
     from hbtable.shell.copying.peers import parse_peer
@@ -293,7 +294,8 @@ def shown(url: str = "") -> Iterator[None]:
             _tell(f"  {second}")
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
     except OSError as error:  # a folder that is not there, a full disk
-        click.echo(f"hbtable: {error.filename or 'the file'}: {error.strerror}", err=True)
+        cure = "; make room, then give the same command again" if error.errno == errno.ENOSPC else ""
+        click.echo(f"hbtable: {error.filename or writes}: {error.strerror}{cure}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         click.echo("broken off; the same command goes on from here", err=True)

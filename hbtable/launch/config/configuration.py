@@ -70,7 +70,12 @@ class Configuration:
         try:
             return kind(**chosen)
         except (ValueError, InvalidConfiguration) as error:
-            raise InvalidConfiguration(f"section [{section}]: {error}") from error
+            raise InvalidConfiguration(f"{self._origins(section)}section [{section}]: {error}") from error
+
+    def _origins(self, section: str) -> str:
+        """The files, variables and options that its keys are from, for a message."""
+        found = {setting.origin: None for (name, _), setting in self._settings.items() if name == section}
+        return f"{', '.join(found)}: " if found else ""
 
     def with_defaults(self, defaults: Defaults) -> "Configuration":
         """The same settings, with these defaults before those that it had."""

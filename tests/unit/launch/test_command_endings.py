@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hbtable.launch.cli.command import main
+from hbtable.launch.cli.transfer_commands import shown
 
 NAMES = sorted(main.commands)
 ENDINGS: list[tuple[BaseException, int, str]] = [
@@ -28,3 +29,11 @@ def test_a_command_ends_with_a_message_and_a_code(name: str, monkeypatch: pytest
         monkeypatch.setattr(main.commands[name], "make_context", raising)
         done = CliRunner().invoke(main, [name])
         assert (done.exit_code, done.output) == (code, said.format(name)), error
+
+
+def test_a_transfer_names_what_it_could_not_write(capsys: pytest.CaptureFixture[str]) -> None:
+    """A write does not name its file."""
+    with pytest.raises(SystemExit), shown(writes="out.jsonl"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    told = capsys.readouterr().err
+    assert told == "hbtable: out.jsonl: No space left on device; make room, then give the same command again\n"

@@ -7,6 +7,7 @@ import pytest
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config.configuration import load
+from hbtable.launch.config.sections import SECTIONS as SERVER_SECTIONS
 
 
 @dataclass(frozen=True)
@@ -86,3 +87,16 @@ def test_a_message_shows_a_value_and_where_it_is_from(tmp_path: Path) -> None:
     assert read.said("server", "port") == f"server.port = 5 ({file})"
     assert read.said("server", "host") == "server.host is not set (-D server.host)"
     assert read.said("server", "loud") == "server.loud is not set"
+
+
+def test_a_value_of_a_set_is_refused_with_its_origin(tmp_path: Path) -> None:
+    file = tmp_path / "hbtable.toml"
+    file.write_text('[log]\ndurability = "none"\n')
+    for path, environment, overrides, origin in (
+        (str(file), {}, (), str(file)),
+        (None, {"HBTABLE_LOG__DURABILITY": "none", "HOME": str(tmp_path)}, (), "environment HBTABLE_LOG__DURABILITY"),
+        (str(file), {}, ("log.durability=never",), "-D log.durability"),
+    ):
+        with pytest.raises(InvalidConfiguration, match=r"section \[log\]: durability is '") as raised:
+            load(SERVER_SECTIONS, path, environment, overrides).check()
+        assert str(raised.value).startswith(f"{origin}: section [log]: durability is '")
