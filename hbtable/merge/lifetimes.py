@@ -9,24 +9,25 @@ from typing import Final
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair
 from hbtable.model.mutation import PUT
-from hbtable.model.read import LIVES
+from hbtable.model.read import LIVES_FOREVER
 from hbtable.switches import switches
 
 _TTL_BYTES: Final = 8
-FOREVER: Final = bytes((LIVES,)) + bytes(_TTL_BYTES)
-"""Before the value of a cell without a time to live of its own."""
 
 
 @switches
 def with_lifetimes(lists: Iterable[Sequence[Pair]]) -> Iterator[Sequence[Pair]]:
-    """As many lists as there are."""
+    """As many lists as there are. Hot: no call for a cell without a time to live. What is not known passes as well, and
+    visibility looks at it."""
     for pairs in lists:
-        yield [pair if pair[0][-10] != PUT else (pair[0], _told(pair)) for pair in pairs]
+        yield [
+            (pair[0], LIVES_FOREVER + pair[1] if pair[0][-1] != FLAG_TTL else _told(pair[1]))
+            if pair[0][-10] == PUT
+            else pair
+            for pair in pairs
+        ]
 
 
-def _told(pair: Pair) -> bytes:
-    key, value = pair
-    if key[-1] != FLAG_TTL:  # visibility looks at what is not known
-        return FOREVER + value
+def _told(value: bytes) -> bytes:
     ttl = value[:_TTL_BYTES]
-    return ttl + FOREVER[:1] + ttl + value[_TTL_BYTES:]
+    return ttl + LIVES_FOREVER[:1] + ttl + value[_TTL_BYTES:]

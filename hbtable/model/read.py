@@ -51,6 +51,8 @@ AGGREGATED_ROWS: Final = 10_000
 
 LIVES: Final = 24
 """The first byte of values where ReadSpec.lifetimes was asked for. No kind of operation has this number."""
+LIVES_FOREVER: Final = bytes((LIVES,)) + bytes(8)
+"""Before the value of a cell without a time to live of its own, where others have its milliseconds."""
 
 COLUMNS_BY_COLUMN: Final = 256
 """The most of ScanRequest.by_column that are worth it: blocks are cut so that they have a place for each of these

@@ -12,12 +12,11 @@ from hbtable.hbase.conversion import check_families
 from hbtable.hbase.errors import DO_NOT_RETRY, JavaError
 from hbtable.hbase.meta.layout import META, RECORD, order
 from hbtable.hbase.meta.meta_rows import MetaRow, MetaRows, NewLook
-from hbtable.merge.lifetimes import FOREVER
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange, successor
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
+from hbtable.model.read import LIVES_FOREVER, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.model.table import TableRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -175,7 +174,7 @@ def _chooser(spec: ReadSpec, request: ScanRequest | None = None) -> Callable[[li
     def choose(cells: list[Cell]) -> list[Cell]:
         found = [cell for cell in cells if wanted(cell)]
         if spec.lifetimes:
-            return [(column, timestamp, FOREVER + value) for column, timestamp, value in found]
+            return [(column, timestamp, LIVES_FOREVER + value) for column, timestamp, value in found]
         if spec.raw:
             return [(column, timestamp, bytes((PUT,)) + value) for column, timestamp, value in found]
         return found

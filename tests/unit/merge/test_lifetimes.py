@@ -1,11 +1,12 @@
 """Reads of copies: what is visible, each value behind the time to live of its cell."""
 
 from hbtable.encoding.cell_key import cell_key
-from hbtable.merge.lifetimes import FOREVER, with_lifetimes
+from hbtable.merge.lifetimes import with_lifetimes
 from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import DELETE_COLUMN, PUT
+from hbtable.model.read import LIVES_FOREVER
 
 
 def mortal(millis: int, value: bytes) -> bytes:
@@ -27,4 +28,4 @@ PAIRS = sorted(
 def test_each_value_stands_behind_its_time_to_live() -> None:
     lists = with_lifetimes([PAIRS])
     found = list(rows(lists, {b"f": FamilyRules(max_versions=9)}, None, 0, MAX_TIMESTAMP, 9, now_millis=100))
-    assert found == [(b"r", [(b"f:q", 4, FOREVER), (b"f:q", 3, FOREVER[:1] + mortal(1000, b"mortal"))])]
+    assert found == [(b"r", [(b"f:q", 4, LIVES_FOREVER), (b"f:q", 3, LIVES_FOREVER[:1] + mortal(1000, b"mortal"))])]
