@@ -8,6 +8,7 @@ value and tags in fields 1 to 7. A time to live of its own is tag 8; Export writ
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -49,24 +50,25 @@ def files_of(path: Path) -> list[Path]:
 def read_results(path: Path, offset: int) -> Iterator[tuple[AdminMutation | BadRecord, int]]:
     """(a row, a piece of one, or what is wrong; the number of the last record that is read with it, of all files), from
     record `offset` on. ArgumentError, before the first, where a file cannot be read at all."""
-    files = [SequenceFile(one) for one in files_of(path)]
-    try:
-        for file in files:
-            if (file.key_class, file.value_class) != (_KEY, _VALUE):
-                raise ArgumentError(
-                    f"{file.path} holds {file.key_class} and {file.value_class}, and HBase's Export writes {_KEY} and "
-                    f"{_VALUE}"
-                )
-            check_checksums(file.path)
-        number = 0
-        for file in files:
+    files = files_of(path)
+    for one in files:
+        with closing(SequenceFile(one)) as file:
+            _check_classes(file)
+        check_checksums(one)
+    number = 0
+    for one in files:  # one at a time: a large table has more than a process may have open
+        with closing(SequenceFile(one)) as file:
             for record in file.records():
                 number += 1
                 if number > offset:
-                    yield from _read(file.path, record, number)
-    finally:
-        for file in files:
-            file.close()
+                    yield from _read(one, record, number)
+
+
+def _check_classes(file: SequenceFile) -> None:
+    if (file.key_class, file.value_class) != (_KEY, _VALUE):
+        raise ArgumentError(
+            f"{file.path} holds {file.key_class} and {file.value_class}, and HBase's Export writes {_KEY} and {_VALUE}"
+        )
 
 
 def _read(

@@ -3,6 +3,7 @@ read is what the table held, and everything else is said, with file and byte."""
 
 import base64
 import json
+import os
 import random
 import re
 import shutil
@@ -250,6 +251,19 @@ def test_what_is_no_export_is_refused_by_its_name(copied: Path, tmp_path: Path) 
     part.unlink()
     part.with_name("part-m-00001").unlink()
     assert f"{folder} has no files" in refused(folder)
+
+
+def test_files_are_open_one_at_a_time(copied: Path, expected: list[Cell]) -> None:
+    """A table has a file for each of its regions, and a process some hundreds of open files."""
+    folder = copied / "record"
+    for number in range(2, 40):
+        shutil.copy(folder / "part-m-00001", folder / f"part-m-{number:05}")
+    before = len(os.listdir("/proc/self/fd"))
+    rows_read = 0
+    for _ in read_results(folder, 0):
+        rows_read += 1
+        assert len(os.listdir("/proc/self/fd")) <= before + 3
+    assert rows_read > 39 * 30
 
 
 def test_gzip_is_read(copied: Path, expected: list[Cell], monkeypatch: pytest.MonkeyPatch) -> None:
