@@ -127,6 +127,7 @@ class GatewayConnection:
         """Returns when the connection is over. Raises nothing that a client can cause."""
         try:
             come_from(self.client)
+            self._context.read_in_turns(self.host, self._stream)
             opened = open_stream(self._stream, self.client, self._context, self._logged_in)
             if opened is None:
                 return

@@ -43,8 +43,8 @@ class ConnectionContext:
 
     __slots__ = (
         "_runtime", "budget", "clock", "draining", "host", "in_flight", "join", "leaving", "log_limiter",
-        "message_bytes", "methods", "pause", "port", "registry", "relay", "request_gate", "role_relay", "security",
-        "slow", "stall_seconds", "user", "wall_millis", "wires",
+        "message_bytes", "methods", "pause", "port", "read_in_turns", "registry", "relay", "request_gate",
+        "role_relay", "security", "slow", "stall_seconds", "user", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +62,7 @@ class ConnectionContext:
     ) -> None:
         self._runtime = runtime
         self.request_gate: RequestGates = lambda host, stream=None: runtime.request_gate(host, waiting_calls, stream)
+        self.read_in_turns = runtime.read_in_turns
         self.clock: Callable[[], float] = runtime.clock_seconds
         self.wall_millis: Callable[[], int] = runtime.wall_millis
         self.methods: dict[bytes, ThriftMethod] = interface.methods

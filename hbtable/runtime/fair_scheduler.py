@@ -15,7 +15,7 @@ Where more than one client asked lately, rounds are shorter: who comes during on
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 
 import gevent
 from gevent.hub import Hub
@@ -113,7 +113,7 @@ class FairScheduler:
             self._shares.spent(share, self.clock() - self._straight_from)  # who came meanwhile is first
             self._straight = None
         turn = HubTurn(gevent.getcurrent(), share, False)
-        self._queue(turn)
+        self.queue(turn)
         self.give_way(turn)
 
     @switches
@@ -161,7 +161,7 @@ class FairScheduler:
             turn.is_counted = True
             self.calls += 1
             turn.share.calls += 1
-        self._queue(turn)
+        self.queue(turn)
 
     def leave(self, turn: HubTurn) -> None:
         """It waits no more."""
@@ -192,7 +192,7 @@ class FairScheduler:
         refused.refused = True
         refused.share = self._refusals
         if refused is not comer:
-            self._queue(refused)
+            self.queue(refused)
 
     @switches
     def give_way(self, turn: HubTurn) -> None:
@@ -203,7 +203,8 @@ class FairScheduler:
             turn.over = True
             raise
 
-    def _queue(self, turn: HubTurn) -> None:
+    def queue(self, turn: HubTurn) -> None:
+        """It waits from now on, and whose it is does not, until give_way()."""
         self._waiting += 1
         if not self._is_due:
             self.begin_hub()
@@ -252,93 +253,6 @@ class FairScheduler:
         # would wait for the next slice, too.
         self._again = loop.async_(priority=-1)
         return loop
-
-
-class Readable(Protocol):
-    """Watches a socket: gevent's, of its loop."""
-
-    def start(self, callback: Callable[..., object], /, *arguments: object) -> None: ...
-    def stop(self) -> None: ...
-
-
-@final
-class RequestGate:
-    """A gate that the task of one connection passes before each request.
-
-    Who reads a request and then waits is woken twice. With hundreds of clients all that a connection needs has left the
-    processor's caches in between, and a second of the processor answers a third less: so wait() comes before reading,
-    where that is possible."""
-
-    __slots__ = ("_arrived_at", "_has_waited", "_hub", "_most", "_readable", "_scheduler", "_share", "_turn")
-
-    def __init__(self, scheduler: FairScheduler, share: HubShare, most: int) -> None:
-        """For the calling task."""
-        self._scheduler = scheduler
-        self._share = share
-        self._most = most
-        self._turn = HubTurn(gevent.getcurrent(), share, True)
-        self._has_waited = False
-        """The request that is read next has had its turn, or was refused."""
-        self._readable: Readable
-        self._arrived_at = 0.0
-        scheduler.begin_hub()
-        self._hub = gevent.get_hub()
-
-    @switches
-    def __call__(self, now: float) -> float:
-        """To be called once the request is read; returns the time since when it waits, `now` or earlier. *Switches*.
-        Overloaded."""
-        if not self._has_waited:
-            self._scheduler.begin(self._share, self._most, now)
-            return now
-        self._has_waited = False
-        if self._turn.refused:
-            raise self._scheduler.refusal(self._most)
-        return self._arrived_at
-
-    @switches
-    def wait(self, readable: Readable, has_ended: Callable[[], bool]) -> None:
-        """*Switches.* Until something has arrived, and it is the turn of who reads it; or until it `has_ended`."""
-        turn = self._turn
-        if turn.refused:
-            turn = self._turn = HubTurn(turn.task, self._share, True)
-        turn.over = False
-        self._readable = readable
-        readable.start(self._come, has_ended)
-        try:
-            self._hub.switch()
-        except BaseException:  # the connection was closed, or the task killed
-            readable.stop()
-            self._has_waited = False
-            self._scheduler.leave(turn)
-            raise
-        if turn.is_counted:
-            self._scheduler.leave(turn)
-        self._has_waited = True
-
-    def lose(self) -> None:
-        """The request was not there whole at its turn, and its rest is waited for outside the turns. It queues again
-        before it is worked on: otherwise whoever sends a byte first, and the rest later, passes the queue and its
-        bound. One that was refused stays so."""
-        if not self._turn.refused:
-            self._has_waited = False
-
-    def _come(self, has_ended: Callable[[], bool]) -> None:
-        """Something has arrived. In the hub."""
-        self._readable.stop()
-        scheduler = self._scheduler
-        self._arrived_at = now = scheduler.clock()
-        # A connection that ends is no request: hundreds that close at once must not take the places of requests, not
-        # even while there are some. A look costs less than a microsecond, and nothing where nobody has to wait.
-        if scheduler.goes_on(self._share, now) or has_ended():
-            self._turn.task.switch()
-        else:
-            scheduler.line_up(self._turn, self._most)
-
-    def throw(self, error: BaseException | type[BaseException]) -> None:
-        """Gevent calls this in the hub when the socket is closed in wait()."""
-        self._turn.over = True
-        self._turn.task.throw(error)
 
 
 def _calls(share: HubShare) -> int:

@@ -25,12 +25,13 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 from gevent.lock import Semaphore
 
-from hbtable.runtime.fair_scheduler import FairScheduler, RequestGate
+from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.network.sockets import ServedSocket
 from hbtable.runtime.processes.conversation import Conversation
 from hbtable.runtime.processes.worker_process import WorkerProcesses
 from hbtable.runtime.processes.worker_turns import WorkerTurns
+from hbtable.runtime.request_gate import RequestGate, RestGate
 from hbtable.runtime.supervision import TaskDeaths, spawn_counted
 from hbtable.runtime.threads.thread_waker import GeventThreadWaker
 from hbtable.runtime.threads.workers import ThreadPool
@@ -233,6 +234,12 @@ class GeventRuntime:
         if isinstance(stream, ServedSocket):
             stream.turns = gate
         return gate
+
+    def read_in_turns(self, client: str, stream: object) -> None:
+        share = self.fair_scheduler.share(client)
+        self.fair_scheduler.adopt(share)
+        if isinstance(stream, ServedSocket):
+            stream.rest = RestGate(self.fair_scheduler, share)
 
     def event(self) -> Event:
         return GeventEvent()

@@ -122,6 +122,11 @@ class Runtime(Protocol):
         `most` wait already. It returns the time since when the request waits: of a `stream` that comes from a socket
         here, the next request is not even read before its turn."""
 
+    def read_in_turns(self, client: str, stream: object) -> None:
+        """The calling task works for `client` from now on, and the rest of a request that has begun on `stream`, where
+        that is of a socket here, is read in turns with other clients. A byte on each of thousands of connections at
+        once would keep them waiting. Does not switch; the reading does."""
+
     def event(self) -> Event: ...
     def lock(self) -> Lock: ...
 

@@ -1,11 +1,11 @@
 """Hostile and broken clients beside a healthy one, one kind after the other on a real server, and what each costs.
 
-Connections that are a burden: 5,000 of a byte a second, 1,000 made and closed a second, half TLS hellos, 100,000
-scanners opened and left, messages over the limit and large ones left unfinished, readers that never read, more than
-there are file descriptors, hundreds that ask without a pause, or all at once for long rows, half requests for /metrics
-and half calls to the port between roles (tests/harness/attackers.py). And calls that are a burden each: rows of very
-many or very large cells, arguments by the hundred thousand, filters that take long, deserts of deleted rows
-(tests/harness/wide_calls.py).
+Connections that are a burden: 5,000 of a byte a second, 3,000 of a byte at the same moment, 1,000 made and closed a
+second, half TLS hellos, 100,000 scanners opened and left, messages over the limit and large ones left unfinished,
+readers that never read, more than there are file descriptors, hundreds that ask without a pause, or all at once for
+long rows, half requests for /metrics and half calls to the port between roles (tests/harness/attackers.py). And calls
+that are a burden each: rows of very many or very large cells, arguments by the hundred thousand, filters that take
+long, deserts of deleted rows (tests/harness/wide_calls.py).
 
 Printed for each, and failed beyond the bounds:
 
@@ -96,6 +96,7 @@ class Attack:
 
 ATTACKS = (
     Attack("drip", 5000, 60 << 20, 40_000),
+    Attack("bursts", 3000, 60 << 20, 40_000),
     Attack("churn", 1000, 60 << 20),
     Attack("half_tls", 2000, 60 << 20, 40_000),
     Attack("scanners", 100_000, 180 << 20),

@@ -83,6 +83,25 @@ def drip(port: int, count: int) -> Did:
         second += 1
 
 
+def bursts(port: int, count: int) -> Did:
+    """A byte on each of `count` connections, all at once, twice a second; a third of them HTTP."""
+    clients = [connect(port, blocking=False, source=OTHER_ADDRESS) for _ in range(count)]
+    texts = [_endless(number) for number in (0, 1, 4)]
+    say_ready(connections=count)
+    sent, cut = 0, set[int]()
+    while not stopped(0.5):
+        for number, client in enumerate(clients):
+            if number in cut:
+                continue
+            try:
+                sent += client.send(texts[number % 3][sent // count % 4000 : sent // count % 4000 + 1])
+            except BlockingIOError:
+                pass
+            except OSError:
+                cut.add(number)
+    return {"bytes": sent, "cut": len(cut)}
+
+
 def churn(port: int, count: int) -> Did:
     """`count` connections a second, closed at once: some after a byte, some after a whole call."""
     call = encode(FORMS[0], b"getTableNames", Node(STRUCT, []))
@@ -356,6 +375,7 @@ def nested(port: int, count: int) -> Did:
 
 KINDS: dict[str, Callable[[int, int], Did]] = {
     "drip": drip,
+    "bursts": bursts,
     "churn": churn,
     "half_tls": half_tls,
     "scanners": scanners,

@@ -71,6 +71,9 @@ class CannedRuntime:
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         return lambda now: now
 
+    def read_in_turns(self, client: str, stream: object) -> None:
+        pass
+
     def lock(self) -> _Lock:
         return _Lock()
 

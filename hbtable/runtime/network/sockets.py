@@ -54,7 +54,7 @@ class Socket(Protocol):
 
 
 class TurnsOfReading(Protocol):
-    """Says when a connection may go on: a fair_scheduler.RequestGate."""
+    """Says when a connection may go on: a request_gate.RequestGate."""
 
     @switches
     def wait(self, readable: Any, has_ended: Callable[[], bool], /) -> None:
@@ -62,7 +62,16 @@ class TurnsOfReading(Protocol):
         whether that was the peer's end, for which nobody has to wait."""
 
     def lose(self) -> None:
-        """The turn is over: the rest of the request is waited for outside the turns."""
+        """The turn is over: the rest of the request is waited for, with a time limit."""
+
+
+class RestOfReading(Protocol):
+    """Says when more of a request may be read: a request_gate.RestGate."""
+
+    @switches
+    def wait(self, readable: Any, seconds: float, /) -> None:
+        """*Switches.* Until the watcher of a socket says that more has arrived, and it may be read. TimeoutError when
+        nothing arrives within `seconds`."""
 
 
 @final
@@ -74,9 +83,11 @@ class ServedSocket:
     vain, and costs a twelfth of a get. So who was asked in vain is waited for at once the next times.
 
     With `turns`, what may take for ever, the next request, is read when it is this connection's turn. What has a
-    timeout, the rest of a request, is waited for outside the turns."""
+    timeout, the rest of a request, is waited for outside these turns, and with `rest` in turns of its own."""
 
-    __slots__ = ("_send", "_send_rest", "_socket", "_waits", "close", "fileno", "settimeout", "shutdown", "turns")
+    __slots__ = (
+        "_send", "_send_rest", "_socket", "_waits", "close", "fileno", "rest", "settimeout", "shutdown", "turns",
+    )  # fmt: skip
 
     def __init__(self, socket: hub_socket.socket) -> None:
         self._socket = socket
@@ -89,6 +100,7 @@ class ServedSocket:
         self.fileno = socket.fileno
         self.close = socket.close
         self.turns: TurnsOfReading | None = None
+        self.rest: RestOfReading | None = None
 
     @switches
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -114,7 +126,10 @@ class ServedSocket:
                 turns.wait(readable, self._has_ended)
                 return
             turns.lose()
-        socket._wait(readable)
+        if self.rest is not None and readable is not None and socket.timeout:
+            self.rest.wait(readable, socket.timeout)
+        else:
+            socket._wait(readable)
 
     def _has_ended(self) -> bool:
         """Whether nothing more will be read. Does not switch."""

@@ -113,6 +113,9 @@ class SimulatedRuntime:
         """Everybody's turn is at once: what computes takes no virtual time."""
         return lambda now: now
 
+    def read_in_turns(self, client: str, stream: object) -> None:
+        """As a request's turn: at once."""
+
     def event(self) -> Event:
         return SimulatedEvent(self.scheduler)
 

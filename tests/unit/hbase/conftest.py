@@ -79,6 +79,9 @@ class FakeRuntime:
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         return lambda now: now
 
+    def read_in_turns(self, client: str, stream: object) -> None:
+        pass
+
     def event(self) -> FakeEvent:
         return FakeEvent()
 

@@ -7,7 +7,8 @@ import gevent.socket
 import pytest
 
 from hbtable.errors import Overloaded
-from hbtable.runtime.fair_scheduler import FairScheduler, RequestGate, Share
+from hbtable.runtime.fair_scheduler import FairScheduler, Share
+from hbtable.runtime.request_gate import RequestGate
 
 
 class Hub:
