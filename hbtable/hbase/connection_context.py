@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import Protocol as Interface
 from typing import final
 
@@ -22,6 +24,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.joining import Joiner
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.network.sockets import ServedSocket
+from hbtable.switches import switches
 from hbtable.thrift.binary_reader import read_strict
 from hbtable.thrift.message_input import MessageInput, Stream
 
@@ -42,7 +45,7 @@ class ConnectionContext:
     are not sent yet."""
 
     __slots__ = (
-        "_runtime", "budget", "clock", "draining", "host", "in_flight", "join", "leaving", "log_limiter",
+        "_loaded", "_runtime", "budget", "clock", "draining", "host", "in_flight", "join", "leaving", "log_limiter",
         "message_bytes", "methods", "pause", "port", "read_in_turns", "registry", "relay", "request_gate",
         "role_relay", "security", "slow", "stall_seconds", "user", "wall_millis", "wires",
     )  # fmt: skip
@@ -61,6 +64,7 @@ class ConnectionContext:
         security: GatewaySecurity = NO_SECURITY,
     ) -> None:
         self._runtime = runtime
+        self._loaded: dict[str, ModuleType] = {}
         self.request_gate: RequestGates = lambda host, stream=None: runtime.request_gate(host, waiting_calls, stream)
         self.read_in_turns = runtime.read_in_turns
         self.clock: Callable[[], float] = runtime.clock_seconds
@@ -99,6 +103,14 @@ class ConnectionContext:
             "Bytes of large requests and answers under way.",
             lambda: float(self.budget.used_bytes),
         )
+
+    @switches
+    def load(self, module: str) -> ModuleType:
+        """*Switches* at the first time. What only some clients need is not loaded before there is one, and then by a
+        thread: the parser of HTTP takes 20 to 50 ms, in which others want to be answered."""
+        if module not in self._loaded:
+            self._loaded[module] = self._runtime.offload("loading", import_module, module)
+        return self._loaded[module]
 
     def relay_of(self, relayed: bool, stream: Stream, wire: Wire) -> Ask | None:
         """The function that is asked first for the answers to a client's calls; None: there is none. `relayed`: another

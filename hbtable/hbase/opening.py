@@ -4,7 +4,7 @@ The first bytes tell (codec/sniffing.py). After TLS's handshake, after SASL's, a
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hbtable.access.login import CertificateLogin, Login
 from hbtable.access.user import User
@@ -20,6 +20,9 @@ from hbtable.runtime.network.tls import HandshakeFailed, ServerTls, TlsStream
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
 from hbtable.thrift.wire import Malformed
+
+if TYPE_CHECKING:
+    from hbtable.hbase.transports.http import HttpStream
 
 _FIRST_SECONDS: Final = 5.0
 """For the first bytes of a client, once there is one: clients of other protocols wait for an answer to fewer."""
@@ -74,9 +77,8 @@ def open_stream(
     if spoken is not None and spoken.protocol is Protocol.HTTP:
         if isinstance(stream, ProtectedStream):
             raise Malformed("it speaks HTTP inside of frames that Kerberos protects, which have Thrift alone")
-        from hbtable.hbase.transports.http import HttpStream  # its parser is loaded for those who need it
-
-        stream = HttpStream(stream, first, client, context, encrypted, user, unusable)
+        http: type[HttpStream] = context.load("hbtable.hbase.transports.http").HttpStream
+        stream = http(stream, first, client, context, encrypted, user, unusable)
         first, spoken = _sniff(stream, context, sniff_frame)
         if spoken is not None:
             return Opened(stream, first, spoken, encrypted, user, verifier is not None, unusable)
