@@ -4,14 +4,15 @@ file, and what to do."""
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hbtable.access.cluster_key_file import make_cluster_key
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
-from tests.harness.role_processes import ProcessCluster
-from tests.harness.waiting import SOON_SECONDS
+from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
 
@@ -77,14 +78,16 @@ def test_an_operators_command_says_that_its_key_is_wrong(cluster: ProcessCluster
 def test_a_role_with_another_key_does_not_start_also_where_there_is_no_master(
     cluster: ProcessCluster, tmp_path: Path
 ) -> None:
-    """A master would take the lock, and nobody would be called."""
+    """A master would take the lock, and nobody would be called. Two servers say so: one may be wrong itself."""
     other = tmp_path / "other.key"
     make_cluster_key(str(other))
+    cluster.start_server(*defines(tmp_path))
     assert cluster.masters[0].stop() == 0
+    addresses = [f"the tablet server at 127.0.0.1:{server.rpc_port} " for server in cluster.servers]
     for refused in (cluster.refused_master, cluster.refused_server):
         code, text = refused(*defines(tmp_path, key="other.key"))
         assert code == 2
-        assert f"the tablet server at 127.0.0.1:{cluster.servers[0].rpc_port} and this process do not come" in text
+        assert any(f"{address}and this process do not come together" in text for address in addresses)
         assert f"; cluster.key = {str(other)!r} (-D cluster.key)" in text
     cluster.start_master(*defines(tmp_path))
     cluster.wait_until_served()
@@ -104,3 +107,18 @@ def test_a_command_or_role_without_the_digest_says_so(cluster: ProcessCluster, t
     assert code
     assert "cluster.zookeeper_digest has to be the same file" in text
     assert said(cluster.config, "user", "list", "--cluster", *defines(tmp_path)) == (0, "ann: no password\n")
+
+
+def test_one_server_with_another_key_keeps_no_role_from_starting(cluster: ProcessCluster, tmp_path: Path) -> None:
+    """It came first, when everything was down."""
+    make_cluster_key(str(tmp_path / "other.key"))
+    assert cluster.servers[0].stop() == 0
+    assert cluster.masters[0].stop() == 0
+    wrong = cluster.start_server(*defines(tmp_path, key="other.key"))
+    master, server = cluster.start_master(*defines(tmp_path)), cluster.start_server(*defines(tmp_path))
+    warning = f"the tablet server at 127.0.0.1:{wrong.rpc_port} and this process do not come together"
+    eventually(lambda: warning in master.log(), SOON_SECONDS, "the warning")
+    cluster.wait_until_served()
+    with closing(server.connect()) as connection:
+        connection.create_table("t", {"f": {}})
+        until_put(connection.table(b"t"), b"r", {b"f:v": b"v"}, SOON_SECONDS)

@@ -12,6 +12,7 @@ from hbtable.switches import switches
 
 _MOST_KEPT: Final = 10_000
 _MOST_ASKED: Final = 5
+SERVER: Final = "tablet server"
 
 
 class KnownRole(NamedTuple):
@@ -79,4 +80,4 @@ class Addresses:
             living = [file.address for file in ServerFile.living(self._session).values() if file.address]
         except Corruption:
             return []
-        return [KnownRole("tablet server", address) for address in sorted(living)[:_MOST_ASKED]]
+        return [KnownRole(SERVER, address) for address in sorted(living)[:_MOST_ASKED]]

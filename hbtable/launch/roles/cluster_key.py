@@ -9,7 +9,7 @@ from hbtable.access.cluster_key_file import read_cluster_keys
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration, UnsupportedFormat
 from hbtable.launch.config.cluster_configuration import ClusterOptions
-from hbtable.launch.roles.addresses import KnownRole
+from hbtable.launch.roles.addresses import SERVER, KnownRole
 from hbtable.rpc.connections import RpcConnectionPool, RpcOptions, Unproved, Unsent
 from hbtable.rpc.proof import ClusterKey
 from hbtable.runtime.interface import Runtime
@@ -38,11 +38,17 @@ def warn_of_key(options: ClusterOptions, auth: AuthOptions) -> None:
 
 @switches
 def check_key(
-    runtime: Runtime, roles: Sequence[KnownRole], options: RpcOptions, key: ClusterKey | None, said: str
+    runtime: Runtime,
+    roles: Sequence[KnownRole],
+    options: RpcOptions,
+    key: ClusterKey | None,
+    said: str,
+    servers_enough: int = 1,
 ) -> None:
     """*Switches.* InvalidConfiguration when none of the roles and this process believe each other: a role would be one
     that nobody calls, and a command would wait for answers that never come. Roles that do not answer say nothing.
-    `said`: what the configuration has as cluster.key."""
+    `said`: what the configuration has as cluster.key. `servers_enough`: so many tablet servers have to refuse this
+    process; of fewer there is a warning."""
     refusals: list[tuple[KnownRole, Unproved]] = []
 
     def comes_together(role: KnownRole) -> bool:
@@ -61,6 +67,10 @@ def check_key(
         return False
 
     together = run_all(runtime, len(roles), [partial(comes_together, role) for role in roles], "a look at the key")
-    if refusals and True not in together:
-        (who, address), error = refusals[0]
-        raise InvalidConfiguration(f"the {who} at {address} and this process do not come together: {error}; {said}")
+    if not refusals or True in together:
+        return
+    (who, address), error = refusals[0]
+    if who == SERVER and len(refusals) < servers_enough:
+        log.warning("the %s at %s and this process do not come together: %s; %s", who, address, error, said)
+        return
+    raise InvalidConfiguration(f"the {who} at {address} and this process do not come together: {error}; {said}")

@@ -6,7 +6,7 @@ Its order: ports tried -> file system -> session, and the watchdog on it -> one 
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import final
+from typing import Final, final
 
 from hbtable import __version__
 from hbtable.access.options import AuthOptions
@@ -40,6 +40,10 @@ from hbtable.runtime.network.sockets import Address, Listener, Socket, serve
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
+
+_SERVERS_ENOUGH: Final = 2
+"""Have to refuse a role where there is no master. One that was started with the wrong key itself must not keep all
+others from starting."""
 
 
 @final
@@ -95,7 +99,7 @@ class RoleEnvironment:
             self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
             self._key = cluster_key(cluster, self.cluster_id)
             rpc, said = configuration.options("rpc", RpcOptions), configuration.said("cluster", "key")
-            check_key(runtime, self.addresses.first_roles(), rpc, self._key, said)
+            check_key(runtime, self.addresses.first_roles(), rpc, self._key, said, _SERVERS_ENOUGH)
         except BaseException:
             session.close()
             raise

@@ -74,15 +74,23 @@ def test_without_anybody_who_answers_nothing_is_said(runtime: GeventRuntime) -> 
     check_key(runtime, [KnownRole("master", f"{HOST}:{listener.port}")], OPTIONS, OURS, SAID)
 
 
-def test_one_server_that_believes_this_process_is_enough(runtime: GeventRuntime) -> None:
+def test_one_server_that_believes_this_process_is_enough(
+    runtime: GeventRuntime, caplog: pytest.LogCaptureFixture
+) -> None:
     servers = [
         RpcServer(runtime, LocalTransport(), lambda handle: serve(HOST, 0, handle), key=key) for key in (OTHER, OURS)
     ]
     try:
         there = [KnownRole("tablet server", f"{HOST}:{server.start()}") for server in servers]
         check_key(runtime, there, OPTIONS, OURS, SAID)
-        with pytest.raises(InvalidConfiguration, match=f"the tablet server at {there[0].address} and this process .*"):
+        refused = f"the tablet server at {there[0].address} and this process do not come together"
+        with pytest.raises(InvalidConfiguration, match=refused):
             check_key(runtime, there[:1], OPTIONS, OURS, SAID)
+        with pytest.raises(InvalidConfiguration, match=refused):
+            check_key(runtime, [there[0], there[0]], OPTIONS, OURS, SAID, 2)
+        with caplog.at_level(logging.WARNING):
+            check_key(runtime, there[:1], OPTIONS, OURS, SAID, 2)  # it may be the one that is wrong
+        assert refused in caplog.text
     finally:
         for server in servers:
             server.close()
