@@ -35,6 +35,7 @@ from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcO
 from hbtable.rpc.declaration import DeclaredCall
 from hbtable.rpc.handshake import OURS
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.request_budget import HELD_AT_ONCE, current_budget, hold
 from hbtable.switches import switches
 from hbtable.thrift.wire import INTERNAL_ERROR, UNKNOWN_METHOD
@@ -62,6 +63,7 @@ class Peer:
         self.name = name
         self.pool = pool
         self._runtime = runtime
+        self._join = Joiner(runtime)
         self._options = options
         self._lives = still_lives(lives)
         self._unreachable = unreachable
@@ -142,7 +144,7 @@ class Peer:
     @switches
     def _frame(self, method: RpcMethod, sequence: int, arguments: Sequence[Any], budget: CallBudget) -> bytes:
         try:
-            frame = method.request(sequence, arguments, self._pause, budget)
+            frame = method.request(sequence, arguments, self._pause, budget, self._join)
         except (struct.error, TypeError, ValueError, OverflowError) as error:
             raise InvalidRequest(f"{method.name} was given a value that cannot be sent: {error}") from error
         if len(frame) - 4 > self._options.frame_bytes:

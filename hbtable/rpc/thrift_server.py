@@ -274,7 +274,7 @@ class RpcServer:
             _LOG.error("%s failed: %s: %s", method.name, type(error).__name__, error, exc_info=error)
             text = f"{type(error).__name__}: {error}"
             return calls.failure(method.name.encode(), sequence, INTERNAL_ERROR, text)
-        answer = method.reply(sequence, value, None, self._pause, mine and cost_to_send(mine))
+        answer = method.reply(sequence, value, None, self._pause, mine and cost_to_send(mine), self._join)
         if len(answer) - 4 > self._options.frame_bytes:
             kind = LimitExceeded if method.repeatable else OutcomeUnknown
             large = kind(

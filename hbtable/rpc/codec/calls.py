@@ -32,6 +32,7 @@ from hbtable.thrift.binary_reader import read_strict, read_value
 from hbtable.thrift.binary_writer import write
 from hbtable.thrift.failures import APPLICATION_EXCEPTION, encode_failure
 from hbtable.thrift.frames import LARGE_CHUNK_BYTES
+from hbtable.thrift.gathered import Join
 from hbtable.thrift.message import MessageReader, MessageWriter
 from hbtable.thrift.shapes import (
     BINARY,
@@ -113,10 +114,12 @@ class RpcMethod:
         arguments: Sequence[Any],
         pause: Callable[[], None],
         budget: CallBudget = NO_BUDGET,
+        join: Join = b"".join,
     ) -> bytes:
-        """The frame of a call. struct.error, TypeError, ValueError or OverflowError for values that no field holds."""
+        """The frame of a call, whose parts `join` puts together. struct.error, TypeError, ValueError or OverflowError
+        for values that no field holds."""
         values = (*arguments, *budget) if self.is_budgeted else arguments
-        return _frame(self._head, sequence, self.arguments, values, pause)
+        return _frame(self._head, sequence, self.arguments, values, pause, join)
 
     @switches
     def reply(
@@ -126,10 +129,12 @@ class RpcMethod:
         error: RpcError | None,
         pause: Callable[[], None],
         cost: CostOfCall | None = None,
+        join: Join = b"".join,
     ) -> bytes:
         """The frame of an answer."""
         values = (value, error) if self.returns else (error,)
-        return _frame(self._reply_head, sequence, self.result, (*values, cost) if self.is_budgeted else values, pause)
+        values = (*values, cost) if self.is_budgeted else values
+        return _frame(self._reply_head, sequence, self.result, values, pause, join)
 
     @switches
     def read_arguments(self, source: MessageReader, position: int) -> tuple[Any, ...]:
@@ -183,10 +188,11 @@ class RelayedMethod(RpcMethod):
         arguments: Sequence[Any],
         pause: Callable[[], None],
         budget: CallBudget = NO_BUDGET,
+        join: Join = b"".join,
     ) -> bytes:
         incarnation, tablet_id, message = arguments
         if budget.spent is not None or len(message) > LARGE_CHUNK_BYTES:
-            return super().request(sequence, arguments, pause, budget)
+            return super().request(sequence, arguments, pause, budget, join)
         to = incarnation.encode("utf-8", "surrogatepass")
         return relayed.call(self._head, sequence, to, tablet_id, message, WAIT_FIELD, budget.wait_millis)
 
@@ -198,9 +204,10 @@ class RelayedMethod(RpcMethod):
         error: RpcError | None,
         pause: Callable[[], None],
         cost: CostOfCall | None = None,
+        join: Join = b"".join,
     ) -> bytes:
-        if error is not None or cost is not None:
-            return super().reply(sequence, value, error, pause, cost)
+        if error is not None or cost is not None or len(value) > LARGE_CHUNK_BYTES:
+            return super().reply(sequence, value, error, pause, cost, join)
         return relayed.answer(self._reply_head, sequence, value)
 
     @switches
@@ -226,14 +233,18 @@ class RelayedMethod(RpcMethod):
 
 
 @switches
-def _frame(head: bytes, sequence: int, shape: Struct, values: Any, pause: Callable[[], None]) -> bytes:
+def _frame(
+    head: bytes, sequence: int, shape: Struct, values: Any, pause: Callable[[], None], join: Join = b"".join
+) -> bytes:
     out = MessageWriter(pause)
     write(shape, values, out)
-    return _framed(head, sequence, b"".join(out.pieces))
+    return join(_parts(head, sequence, out.pieces))
 
 
-def _framed(head: bytes, sequence: int, body: bytes) -> bytes:
-    return b"".join(((len(head) + 4 + len(body)).to_bytes(4, "big"), head, sequence.to_bytes(4, "big"), body))
+def _parts(head: bytes, sequence: int, body: Sequence[bytes]) -> list[bytes]:
+    """Of a frame, to be joined: the body, which may have 64 MB, is copied once."""
+    size = len(head) + 4 + sum(map(len, body))
+    return [size.to_bytes(4, "big"), head, sequence.to_bytes(4, "big"), *body]
 
 
 def read_head(data: bytes) -> tuple[int, bytes, int, int]:
@@ -248,12 +259,12 @@ def read_head(data: bytes) -> tuple[int, bytes, int, int]:
 
 def failure(name: bytes, sequence: int, number: int, message: str) -> bytes:
     """The frame of an EXCEPTION."""
-    return _framed(_head(EXCEPTION, name), sequence, encode_failure(message, number))
+    return b"".join(_parts(_head(EXCEPTION, name), sequence, [encode_failure(message, number)]))
 
 
 def foreign_reply(name: bytes, sequence: int, body: bytes) -> bytes:
     """The frame of a REPLY to a call that is none of ours."""
-    return _framed(_head(REPLY, name), sequence, body)
+    return b"".join(_parts(_head(REPLY, name), sequence, [body]))
 
 
 def _head(kind: int, name: bytes) -> bytes:

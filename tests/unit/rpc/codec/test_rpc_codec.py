@@ -450,3 +450,24 @@ def test_the_specs_defaults_are_the_models():
     defaults = [field.default for field in dataclass_fields(ReadSpec)]
     read_spec = METHODS["read_rows"].arguments.fields[3].shape
     assert [field.default for field in read_spec.fields] == defaults
+
+
+def test_a_message_is_put_together_once_by_who_is_told_to() -> None:
+    """It may have 64 MB: copied here, and again with its head before it, it keeps everybody waiting."""
+    joined: list[int] = []
+
+    def join(pieces: list[bytes]) -> bytes:
+        joined.append(sum(map(len, pieces)))
+        return b"".join(pieces)
+
+    def no_pause() -> None: ...
+
+    rows = [(b"r%d" % number, [(b"f:q", 5, bytes(1 << 20))]) for number in range(3)]
+    answer = METHODS["read_rows"].reply(1, rows, None, no_pause, None, join)
+    assert answer == METHODS["read_rows"].reply(1, rows, None, no_pause)
+    relayed = METHODS["relay_read"].reply(1, bytes(3 << 20), None, no_pause, None, join)
+    assert relayed == METHODS["relay_read"].reply(1, bytes(3 << 20), None, no_pause)
+    message = ("server", 5, bytes(3 << 20))
+    call = METHODS["relay_read"].request(1, message, no_pause, calls.NO_BUDGET, join)
+    assert call == METHODS["relay_read"].request(1, message, no_pause)
+    assert joined == [len(answer), len(relayed), len(call)]
