@@ -7,6 +7,7 @@ import pytest
 
 from hbtable.errors import HbtableError
 from hbtable.hbase.admin.transitions import transitions
+from hbtable.master.tablets.slow_loads import WAIT_SECONDS
 from tests.harness.counted_cluster import CountedCluster
 from tests.harness.counted_transport import CountedTransport
 from tests.harness.delegating_fake import DelegatingFake
@@ -39,6 +40,20 @@ class StarvedTransport(CountedTransport):
 
     def tablet_service(self, incarnation):
         return SlowScans(super().tablet_service(incarnation), self._cluster)
+
+
+class SlowUnloads(DelegatingFake):
+    """A tablet server's administration, whose unloads take what chance has them take."""
+
+    def __init__(self, inner, cluster, took):
+        super().__init__(inner)
+        self._cluster, self._took = cluster, took
+
+    def unload_tablet(self, epoch, tablet_id):
+        seconds = self._cluster.chance.choice([0.0, self._cluster.chance.uniform(0, 12)])
+        self._took.append(seconds)
+        self._cluster.runtime.sleep(seconds)
+        self.inner.unload_tablet(epoch, tablet_id)
 
 
 class Scene:
@@ -113,6 +128,43 @@ def test_one_that_the_balancer_was_to_move(machine, seed):
     def act():
         scene.cluster.start_server()
         scene.given_up_late(7)
+
+    scene.play(act)
+
+
+def longest_without_a_server(cluster, seconds):
+    """Of all tablets within that time, as METADATA has it."""
+    since, longest, end = {}, 0.0, cluster.runtime.clock_seconds() + seconds
+    while (now := cluster.runtime.clock_seconds()) < end:
+        rows = list(cluster.client.catalog.all_tablet_rows())
+        served = {number for _, role in cluster.servers.values() for number in role._online_tablets.tablets}
+        without = {row.tablet_id for row in rows if not row.owner or row.tablet_id not in served}
+        since = {number: since.get(number, now) for number in without}
+        longest = max([longest, *(now - began for began in since.values())])
+        cluster.runtime.sleep(0.1)
+    return longest
+
+
+@pytest.mark.parametrize("seed", quick_first(range(8), 1, 2))
+def test_where_unloads_take_as_long_as_they_like_no_tablet_waits_for_the_look_at_all(machine, seed):
+    """Some end in time and some late, of one server and of several, while new servers get their share."""
+    scene = Scene(machine, 60 + seed)
+    cluster, took = scene.cluster, []
+
+    def act():
+        scene.hung.waker.set()
+        for name in cluster.servers:
+            service, admin = cluster.transport.tablet_service(name), cluster.transport.tablet_admin(name)
+            cluster.transport.register_server(name, service, SlowUnloads(admin, cluster, took))
+        cluster.start_server()
+        cluster.until(lambda: took, 60)
+        cluster.look_seconds = LOOK_SECONDS
+        longest = longest_without_a_server(cluster, 20)
+        assert longest < WAIT_SECONDS + LOAD_SECONDS, "a table's lock is held for so long by moves that hang"
+        cluster.look_seconds = 0.0
+        cluster.start_server()
+        cluster.until(cluster.is_even, 300)
+        assert max(took) > WAIT_SECONDS
 
     scene.play(act)
 
