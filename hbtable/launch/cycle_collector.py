@@ -36,6 +36,9 @@ _CALM_LOOKS: Final = 60
 _LEFT: Final = 0.4
 """Of the most blocks of memory that there were. More: a request that has let go of its arguments, and not of what it
 made of them, would be taken for one that is over."""
+_FEW_OBJECTS: Final = 50_000
+"""Old ones, which are looked at in 10 ms. Where more are left of a large request's, those of 80,000 open scanners say,
+others would wait for 300 ms: it has to be calm, or high time."""
 _EVERY: Final = 50
 """Once in so many times all objects are looked at, also those that have outlived earlier looks."""
 _NEVER: Final = (1 << 31) - 1
@@ -102,13 +105,24 @@ class CycleCollector:
     def _look(self) -> None:
         waiting, blocks = self._outlived, sys.getallocatedblocks()
         self._same = self._same + 1 if waiting == self._waiting else 0
-        is_calm = self._same >= _CALM_LOOKS or blocks < _LEFT * self._most
+        is_over = blocks < _LEFT * self._most
         self._waiting, self._most = waiting, max(blocks, self._most)
-        if waiting >= _OVERDUE or (is_calm and waiting >= _DUE):
-            self._done += 1
-            gc.collect(2 if self._done % _EVERY == 0 else 1)
-            self._waiting = self._outlived = 0.0
-            self._most = 0
+        if waiting < _DUE:
+            return
+        may_take_long = waiting >= _OVERDUE or self._same >= _CALM_LOOKS
+        if not may_take_long:
+            if not is_over:
+                return
+            if not _are_few(1):
+                self._most = blocks  # to count them takes time, too: again when most of these are gone
+                return
+        self._done += 1
+        generation = 2 if self._done >= _EVERY and (may_take_long or _are_few(2)) else 1
+        if generation == 2:
+            self._done = 0
+        gc.collect(generation)
+        self._waiting = self._outlived = 0.0
+        self._most = 0
 
     def _looks(self, phase: str, about: dict[str, int]) -> None:
         """Python calls this before and after each look, in whatever thread it comes. Does not switch."""
@@ -126,3 +140,7 @@ class CycleCollector:
             gc.set_threshold(max(_FEWEST, objects // 2), _NEVER, _NEVER)
         elif took < _SHORT_SECONDS and objects < usual:
             gc.set_threshold(min(usual, 2 * objects), _NEVER, _NEVER)
+
+
+def _are_few(generation: int) -> bool:
+    return len(gc.get_objects(generation=generation)) <= _FEW_OBJECTS
