@@ -35,7 +35,7 @@ _ALONE_SECONDS: Final = 0.004
 """So long requests of a client go straight on while nobody else waits: they may overtake each other, and a queue costs
 each 4 us. A newcomer waits for them."""
 _BESIDE_SECONDS: Final = 0.0005
-"""Instead of both, where more than one client asked lately: one with a request now and then waits for so long at most
+"""Instead of both, where more than one client asked lately: one with a request now and then waits for about so long
 beside another's hundreds of connections. Those pay for it with some 10 % of what they could have."""
 _LATELY_SECONDS: Final = 10.0
 _QUANTUM_SECONDS: Final = 0.001

@@ -19,6 +19,15 @@ from hbtable.tablet.state import TabletState
 _MOST_STATES: Final = 50_000
 """That a page makes, at least one for each aggregate of a row's group, or of a cell's: some take a kilobyte for a few
 values, before anybody counts them."""
+_OF_ROWS: Final = {"rows", "last"}
+"""Aggregates of no cell."""
+_LET_ALL_ROWS_THROUGH: Final = {
+    None,
+    b"FirstKeyOnlyFilter()",
+    b"KeyOnlyFilter()",
+    b"FirstKeyOnlyFilter() AND KeyOnlyFilter()",
+}
+"""Filters of those who want to know of rows, as the shell's count has them."""
 _CELL_BYTES: Final = 16
 """A cell counts for more in a page's bytes."""
 
@@ -29,7 +38,8 @@ def scan(state: TabletState, request: ScanRequest, aggregation: Aggregation) -> 
     check_request(request)
     columns = _named(request.spec)
     request = _with_few_states(request, aggregation)
-    page = reading.scan(state, replace(request, aggregation=None, plain=False, by_column=columns))
+    asked = replace(request, aggregation=None, plain=False, by_column=columns)
+    page = reading.scan(state, asked, _of_whole_rows(asked, aggregation))
     groups = Groups(aggregation)
     _, pacer = paced_request(state.environment)
     if page.columns is not None:
@@ -42,6 +52,18 @@ def scan(state: TabletState, request: ScanRequest, aggregation: Aggregation) -> 
         groups.add_rows(page.rows, pacer.pause)
     hold(groups.size_bytes)
     return page._replace(rows=[], columns=None, aggregated=AggregatedPage(groups.told(pacer.pause), size))
+
+
+def _of_whole_rows(request: ScanRequest, aggregation: Aggregation) -> ScanRequest | None:
+    """Asks for the same rows, of which no aggregate is of a cell. None: one may be."""
+    if aggregation.by_column or {one.kind for one in aggregation.aggregates} - _OF_ROWS:
+        return None
+    if request.spec.filter not in _LET_ALL_ROWS_THROUGH:
+        return None
+    position = request.position
+    if position is not None and not position.cells_done:
+        position = position._replace(filter_state=b"")  # these filters remember nothing from row to row
+    return replace(request, spec=replace(request.spec, filter=None), position=position)
 
 
 def _with_few_states(request: ScanRequest, aggregation: Aggregation) -> ScanRequest:

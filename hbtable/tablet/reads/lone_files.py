@@ -15,6 +15,7 @@ from hbtable.model.read import ScanRequest
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
 from hbtable.tablet.damage import UnreadableFile
+from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.version import Stack
@@ -51,6 +52,16 @@ def asks_for_whole_rows(request: ScanRequest) -> bool:
         and spec.max_timestamp >= MAX_TIMESTAMP
         and not request.family_times
         and (position is None or not (position.cells_done or position.filter_state))
+    )
+
+
+def asks_for_all_cells(request: ScanRequest, layout: LocalityGroupLayout) -> bool:
+    """Whether it takes such rows with all that they have."""
+    columns = request.spec.columns
+    return (
+        asks_for_whole_rows(request)
+        and (columns is None or (columns.keys() == layout.stored.keys() and set(columns.values()) == {None}))
+        and request.spec.max_versions > 0
     )
 
 

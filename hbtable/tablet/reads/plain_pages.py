@@ -19,7 +19,7 @@ from hbtable.switches import switches
 from hbtable.tablet.heat import READ
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill
+from hbtable.tablet.reads.lone_files import Alone, asks_for_all_cells, fill
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -37,21 +37,11 @@ def plain_page(
 ) -> ScanPage | None:
     """None: not even the first row is such, or there is none."""
     version = state.version
-    if not _asks_for_plain(request, version.layout):
+    if not (request.plain and asks_for_all_cells(request, version.layout)):
         return None
     page = _Page(request, range_key(bounds.stop), version.layout)
     is_over = fill(page, version.stacks, bounds, keeping_blocks(request, version.layout), pacer, limit)
     return page.finished(state, is_over)
-
-
-def _asks_for_plain(request: ScanRequest, layout: LocalityGroupLayout) -> bool:
-    columns = request.spec.columns
-    return (
-        request.plain
-        and asks_for_whole_rows(request)
-        and (columns is None or (columns.keys() == layout.stored.keys() and set(columns.values()) == {None}))
-        and request.spec.max_versions > 0
-    )
 
 
 @final

@@ -41,6 +41,7 @@ from hbtable.tablet.reads.page_bounds import before_damage, bounds_of, rest_of
 from hbtable.tablet.reads.plain_pages import plain_page
 from hbtable.tablet.reads.resuming import markers_only
 from hbtable.tablet.reads.reverse import PartTaker, descending
+from hbtable.tablet.reads.row_pages import row_page
 from hbtable.tablet.reads.sources import ReadSnapshot, keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -138,8 +139,9 @@ def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: byt
 
 
 @switches
-def scan(state: TabletState, request: ScanRequest) -> ScanPage:
-    """As rpc.services.TabletService.scan. May switch."""
+def scan(state: TabletState, request: ScanRequest, whole: ScanRequest | None = None) -> ScanPage:
+    """As rpc.services.TabletService.scan. May switch. `whole`: asks for the same rows as they are, and of them the page
+    may have the keys alone, by no column."""
     state.gate.check_served()
     check_request(request)
     spec = request.spec
@@ -155,7 +157,9 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         limit = TimeLimit(runtime, options.scan_seconds, cost)
         page.is_late = limit.is_over
         bounds = bounds_of(state.range, request)
-        found = plain_page(state, request, bounds, pacer, limit) or column_page(state, request, bounds, pacer, limit)
+        found = None if whole is None else row_page(state, whole, bounds, pacer, limit)
+        found = found or plain_page(state, request, bounds, pacer, limit)
+        found = found or column_page(state, request, bounds, pacer, limit)
         found = found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit, cost)
         cost.budget.hand_over()
         return found
