@@ -136,13 +136,15 @@ class ShellConnection:
         from thriftpy2.thrift import TClient
         from thriftpy2.transport import TCyBufferedTransport, TSocket
 
+        from hbtable.shell.first_call import FirstCallWatch
+
         made = self._connected()
         if self._address.tls:
             made = encrypted(made, self._address)
         inside: socket.socket | FramedSocket = authenticated(made, self._address) if self._address.user else made
         made.settimeout(self._call_seconds)
         transport = TSocket()
-        transport.set_handle(inside)  # type: ignore[arg-type]  # it has all that TSocket calls
+        FirstCallWatch(transport, inside, made, self._folder or f"{self.host}:{self.port}")
         protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))
         hbase: Any = load_interface(os.path.join(_IDL, "hbase.thrift"), "hbtable_shell_hbase_thrift")
         admin: Any = load_interface(os.path.join(_IDL, "admin.thrift"), "hbtable_shell_admin_thrift")
