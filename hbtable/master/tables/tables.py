@@ -133,8 +133,7 @@ class TableOperations:
             self._finish_enabling,
             self._delete,
         )
-        late = LateUnloads(runtime, catalog, placement, reports, self.operation, parallel_rows)
-        placement.given_up_late = late.place
+        placement.given_up_late = LateUnloads(catalog, placement, reports, self.operation).place
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         pace = MovePace(runtime, MOST_AT_ONCE)
         self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows, pace)

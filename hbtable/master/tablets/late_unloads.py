@@ -25,7 +25,6 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
-from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -33,24 +32,19 @@ log = logging.getLogger(__name__)
 
 @final
 class LateUnloads:
-    """Gives servers to tablets that come without one. `operation` is that of TableOperations; `parallel`: tablets of a
-    table at a time, at most."""
+    """Gives servers to tablets that come without one. `operation` is that of TableOperations."""
 
     def __init__(
         self,
-        runtime: Runtime,
         catalog: Catalog,
         placement: Placement,
         reports: AskServers,
         operation: Callable[[bytes], AbstractContextManager[object]],
-        parallel: int,
     ) -> None:
-        self._runtime = runtime
         self._catalog = catalog
         self._placement = placement
         self._reports = reports
         self._operation = operation
-        self._parallel = parallel
         self._waiting: dict[bytes, list[TabletRecord]] = {}
         """By table, while somebody waits for the table's lock for them."""
 
