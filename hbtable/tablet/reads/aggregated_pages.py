@@ -61,7 +61,7 @@ def _of_whole_rows(request: ScanRequest, aggregation: Aggregation) -> ScanReques
     if request.spec.filter not in _LET_ALL_ROWS_THROUGH:
         return None
     position = request.position
-    if position is not None and not position.cells_done:
+    if position is not None:
         position = position._replace(filter_state=b"")  # these filters remember nothing from row to row
     return replace(request, spec=replace(request.spec, filter=None), position=position)
 

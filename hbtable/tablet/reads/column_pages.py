@@ -5,7 +5,6 @@ A page is all so, or rows one by one (tablet.reads.reading); the rows and values
 rows, where none has any of the columns, and still come further.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
@@ -19,7 +18,7 @@ from hbtable.switches import switches
 from hbtable.tablet.heat import READ
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill
+from hbtable.tablet.reads.lone_files import Alone, asks_for_whole_rows, fill, places
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -92,8 +91,7 @@ class _Page:
 
     def add(self, part: RowPairs, start: bytes, behind: bytes, keep: bool) -> bool:
         keys, values = part
-        first = bisect_left(keys, start)
-        last = bisect_left(keys, self._stop) if self._stop and behind > self._stop else len(keys)
+        first, last = places(keys, start, self._stop, behind)
         if first or last < len(keys):
             keys, values = keys[first:last], values[first:last]
         piece = rows_by_column(keys, values, self._wanted)

@@ -4,6 +4,7 @@ a block at once is what a scan would have given of its rows one by one.
 A page that is filled so ends where the stretch does; who asks for such pages goes on with the next.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
@@ -63,6 +64,12 @@ def asks_for_all_cells(request: ScanRequest, layout: LocalityGroupLayout) -> boo
         and (columns is None or (columns.keys() == layout.stored.keys() and set(columns.values()) == {None}))
         and request.spec.max_versions > 0
     )
+
+
+def places(keys: Sequence[bytes], start: bytes, stop: bytes, behind: bytes) -> tuple[int, int]:
+    """The first of a part's keys from `start` on, and the first one that is not before `stop` (b"": to the end).
+    `behind`: as for BlockPage.add."""
+    return bisect_left(keys, start), bisect_left(keys, stop) if stop and behind > stop else len(keys)
 
 
 @switches

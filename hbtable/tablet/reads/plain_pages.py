@@ -5,7 +5,6 @@ A page is all so, or rows one by one (tablet.reads.reading): it ends where the s
 goes on with the next. The rows are the same either way.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final, final
 
@@ -19,7 +18,7 @@ from hbtable.switches import switches
 from hbtable.tablet.heat import READ
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import Alone, asks_for_all_cells, fill
+from hbtable.tablet.reads.lone_files import Alone, asks_for_all_cells, fill, places
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -77,8 +76,7 @@ class _Page:
         keys, results = found
         if not _shows_all(results.families, self._layout) or len(results.data) > request.spec.max_bytes:
             return False
-        first = results.row_at(bisect_left(keys, start))
-        last = results.row_at(bisect_left(keys, self._stop) if self._stop and behind > self._stop else len(keys))
+        first, last = map(results.row_at, places(keys, start, self._stop, behind))
         most = first + request.max_rows - self._rows
         is_full = last >= most
         last = min(last, most)

@@ -4,7 +4,6 @@ Where one SSTable alone holds a stretch of rows, their keys are cut from its blo
 encoding.rows_by_column). A page is all so, or rows one by one (tablet.reads.reading); the rows are the same either way.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final, final
 
@@ -18,7 +17,7 @@ from hbtable.switches import switches
 from hbtable.tablet.heat import READ
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.reads.lone_files import Alone, asks_for_all_cells, fill
+from hbtable.tablet.reads.lone_files import Alone, asks_for_all_cells, fill, places
 from hbtable.tablet.reads.sources import keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -66,8 +65,7 @@ class _Page:
 
     def add(self, part: RowPairs, start: bytes, behind: bytes, keep: bool) -> bool:
         keys, _ = part
-        first = bisect_left(keys, start)
-        last = bisect_left(keys, self._stop) if self._stop and behind > self._stop else len(keys)
+        first, last = places(keys, start, self._stop, behind)
         found = rows_alone(keys[first:last])
         if found is None or not found[1] <= self._families:
             return False
