@@ -8,7 +8,7 @@ from typing import Final
 from hbtable.access.store import AccountStore
 from hbtable.access.verification import Verifier
 from hbtable.client.client import Client
-from hbtable.errors import FileNotFound, InvalidConfiguration
+from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration
 from hbtable.fs.interface import FileSystem
 from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingServer, Masters
@@ -174,4 +174,8 @@ def restore_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
 
 @switches
 def save_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
-    fs.write_file(path, gateway.scanners.save())
+    """Scanners that cannot be saved, on a full disk say, end; the stop goes on, as all else is saved elsewhere."""
+    try:
+        fs.write_file(path, gateway.scanners.save())
+    except HbtableError as error:
+        log.warning("scanners that are open end with this stop: %s", error)

@@ -180,3 +180,21 @@ def test_beyond_their_memory_the_oldest_scanners_end(tmp_path: Path) -> None:
         scans = [connection.client.scannerOpen(b"t", b"", [], {}) for _ in range(3000)]
         assert _refusal(connection.client, scans[0]) == "IllegalArgument: b'scanner ID is invalid'"
         assert [row.row for row in connection.client.scannerGetList(scans[-1], 20)] == ROWS[:10]
+
+
+@pytest.mark.integration
+def test_a_stop_that_cannot_save_scanners_ends_in_order(server: ServerProcess) -> None:
+    """As on a full disk."""
+    connection = server.connect()
+    scan = connection.client.scannerOpen(b"t", b"", [], {})
+    connection.client.scannerGetList(scan, 100)
+    in_its_place = server.folder / "front-door" / "scanners"
+    in_its_place.mkdir(parents=True)
+    assert server.stop() == 0
+    assert "scanners that are open end with this stop: " in server.errors.read_text()
+    in_its_place.rmdir()
+
+    server.start()
+    connection = server.connect()
+    assert _refusal(connection.client, scan) == "IllegalArgument: b'scanner ID is invalid'"
+    assert len(list(connection.table("t").scan())) == 1000
