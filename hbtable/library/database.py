@@ -9,7 +9,7 @@ from hbtable.client.columns import K
 from hbtable.client.given import bytes_of, flag, members
 from hbtable.client.rows import row_range
 from hbtable.client.table_calls import DescribedTableCalls
-from hbtable.errors import Conflict, TableNotFound, WrongValue
+from hbtable.errors import Conflict, OutOfSpace, TableNotFound, WrongValue
 from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
 from hbtable.library.schema_changes import K2, FamilyChanges, altered
@@ -121,8 +121,8 @@ class Database(ABC):
 
     def delete_table(self, name: str | bytes, disable: bool = False) -> None:
         """TableNotDisabled unless it is disabled, or `disable` says to do that first."""
-        if flag("'disable'", disable) and self.is_table_enabled(name):
-            self.disable_table(name)
+        if flag("'disable'", disable):
+            self._disable_to_empty(name)
         table = self._table_name(name)
         self._ask(lambda admin: admin.delete_table(table))
 
@@ -198,8 +198,8 @@ class Database(ABC):
         """All rows are gone and the table is enabled on return, with one tablet, or those that it had. TableNotDisabled
         unless it is disabled, or `disable` says to do that first."""
         flag("'keep_splits'", keep_splits)
-        if flag("'disable'", disable) and self.is_table_enabled(name):
-            self.disable_table(name)
+        if flag("'disable'", disable):
+            self._disable_to_empty(name)
         table = self._table_name(name)
         self._ask(lambda admin: admin.truncate_table(table, keep_splits))
 
@@ -259,6 +259,16 @@ class Database(ABC):
     def sizes_of(self, name: bytes) -> list[TabletSize]:
         """The rows and the size of each tablet, ascending, for Table.sample_row_keys()."""
         return self._ask(lambda admin: admin.tablet_sizes(bytes_of("the name", name)))
+
+    def _disable_to_empty(self, name: str | bytes) -> None:
+        """Disables the table, if it is enabled, before all its rows go. On a full disk there is no room to flush them:
+        the disabling has begun then and does not end, and what makes room goes on from there."""
+        if self.is_table_enabled(name):
+            try:
+                self.disable_table(name)
+            except OutOfSpace:
+                if self.is_table_enabled(name):
+                    raise
 
     def _table_name(self, name: str | bytes) -> bytes:
         prefix = b"" if self.table_prefix is None else self.table_prefix + self.table_prefix_separator
