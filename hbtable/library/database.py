@@ -1,5 +1,6 @@
 """Tables by name and their administration, by happybase's names: the same in this process and behind Thrift."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
@@ -14,7 +15,9 @@ from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
 from hbtable.library.schema_changes import K2, FamilyChanges, altered
 from hbtable.library.table import RegionDescription, Table, described
+from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
+from hbtable.model.schema_limits import many_families
 from hbtable.model.status import TabletSize
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
@@ -113,10 +116,11 @@ class Database(ABC):
 
     def create_table(self, name: str | bytes, families: Families[K], split_rows: Sequence[str | bytes] = ()) -> Table:
         """Made, enabled and served on return; one tablet, or len(split_rows) + 1. `families`: options by name, or the
-        names alone. TableExists."""
+        names alone; of more than 100 there is a UserWarning. TableExists."""
         schema = TableSchema(self._table_name(name), families_of(name, families))
         rows = [bytes_of("the split row", row) for row in members("split_rows", split_rows)]
         self._ask(lambda admin: admin.create_table(schema, rows))
+        _warn(many_families(shown(schema.name), len(schema.families)))
         return self.table(name)
 
     def delete_table(self, name: str | bytes, disable: bool = False) -> None:
@@ -183,16 +187,17 @@ class Database(ABC):
         table = self._table_name(name)
 
         @switches
-        def alter(admin: AdminCalls) -> None:
+        def alter(admin: AdminCalls) -> str:
             while True:
+                schema = admin.described(table).schema
+                changed = altered(schema, add, change or {}, drop, split_bytes)
                 try:
-                    return admin.alter_table(
-                        altered(admin.described(table).schema, add, change or {}, drop, split_bytes)
-                    )
+                    admin.alter_table(changed)
                 except Conflict:
                     continue  # somebody else's change came first: this one is made of the schema with it
+                return many_families(shown(table), len(changed.families), len(schema.families))
 
-        self._ask(alter)
+        _warn(self._ask(alter))
 
     def truncate_table(self, name: str | bytes, keep_splits: bool = False, disable: bool = False) -> None:
         """All rows are gone and the table is enabled on return, with one tablet, or those that it had. TableNotDisabled
@@ -281,6 +286,12 @@ class Database(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _warn(message: str) -> None:
+    """Says it, unless it is empty, with the line that called the method which calls this."""
+    if message:
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _nowhere(_: str) -> tuple[bytes, int]:

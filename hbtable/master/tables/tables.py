@@ -67,7 +67,7 @@ from hbtable.metadata.tiling import verify_tiling
 from hbtable.model import names
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
-from hbtable.model.schema_limits import MANY_FAMILIES, many_families
+from hbtable.model.schema_limits import many_families
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.quotas.quotas_file import forget as forget_quotas
@@ -197,8 +197,7 @@ class TableOperations:
         with self._asked_for(schema.name):
             record = self._existing(schema.name)
             self.alterations.alter(record, schema)
-        if len(schema.families) > len(record.schema.families):
-            _warn_of_many_families(schema)
+        _warn_of_many_families(schema, len(record.schema.families))
 
     @switches
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
@@ -381,6 +380,7 @@ def _why_not_served(reports: ServerReports) -> str:
     return "no tablet server can take its tablets"
 
 
-def _warn_of_many_families(schema: TableSchema) -> None:
-    if len(schema.families) > MANY_FAMILIES:
-        log.warning("%s", many_families(shown(schema.name), len(schema.families)))
+def _warn_of_many_families(schema: TableSchema, before: int = 0) -> None:
+    warning = many_families(shown(schema.name), len(schema.families), before)
+    if warning:
+        log.warning("%s", warning)

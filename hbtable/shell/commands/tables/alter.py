@@ -5,6 +5,7 @@ from typing import Final
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.shell.arguments import schema
 from hbtable.shell.arguments.names import table_of
+from hbtable.shell.commands.tables.create import note_many_families
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value, inspect, shown
@@ -44,11 +45,13 @@ def _change(context: Context, arguments: list[Value]) -> AdminTable:
     if table is None:
         raise ArgumentError(f"Can't find a table: {show_name(name)}", about=("table", name))
     families = {family.name: family for family in table.families or ()}
+    before = len(families)
     for argument in arguments[1:]:
         given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)
         table = _apply(context, table, families, given)
     table = table._replace(version=table.version + 1, families=list(families.values()))
     context.server.admin("adminAlterTable", table)
+    note_many_families(context, table.name, len(families), before)
     return table
 
 

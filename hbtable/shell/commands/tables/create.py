@@ -2,7 +2,7 @@
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.model.names import is_system, parse
-from hbtable.model.schema_limits import MANY_FAMILIES, many_families
+from hbtable.model.schema_limits import many_families
 from hbtable.shell.arguments import schema, splits
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.tables.references import TableReference
@@ -43,9 +43,15 @@ def create(context: Context, arguments: list[Value]) -> Value:
             f"{show_name(name)} is in the namespace of the system's tables, as HBase lets it be: no list of tables "
             "shows it, and hbtable copy takes it only when --tables names it"
         )
-    if len(families) > MANY_FAMILIES:
-        context.out.note(many_families(show_name(name), len(families)))
+    note_many_families(context, name, len(families))
     return TableReference(name)
+
+
+def note_many_families(context: Context, name: bytes, families: int, before: int = 0) -> None:
+    """Says what so many column families cost, where they are many. `before`: so many there were."""
+    warning = many_families(show_name(name), families, before)
+    if warning:
+        context.out.note(warning)
 
 
 def make(context: Context, table: AdminTable, rows: list[bytes]) -> None:
@@ -71,6 +77,7 @@ def clone_table_schema(context: Context, arguments: list[Value]) -> Value:
         tablets = context.server.admin("adminTablets", name)
         rows = [tablet.start_row for tablet in tablets if tablet.start_row]
     make(context, table._replace(name=new, version=1, state=""), rows)
+    note_many_families(context, new, len(table.families or ()))
     return None
 
 
