@@ -1,5 +1,6 @@
 """Requests that wait for their turn are not read before it, by a clock that only goes on while somebody computes."""
 
+import gc
 import socket as standard_socket
 from collections.abc import Callable, Iterator
 
@@ -222,3 +223,49 @@ def test_a_byte_on_each_of_many_connections_lets_another_client_go_first(crowd: 
     peer.close()
     gevent.joinall([neighbour], timeout=60)
     socket.close()
+
+
+def test_connections_that_wait_for_the_rest_of_a_request_leave_little_to_the_look_for_garbage(
+    crowd: Callable[[int], Crowd],
+) -> None:
+    """Whatever is made for a wait is looked at: on 5,000 connections with a byte a second it took 12 ms at a time."""
+    one = crowd(1000)
+    gevent.killall(one.tasks)
+
+    def read(stream: ServedSocket) -> None:
+        one.runtime.read_in_turns("a client", stream)
+        stream.settimeout(60)
+        while stream.recv(1):
+            pass
+
+    one.tasks = [gevent.spawn(read, stream) for stream in one.streams]
+    for _ in range(3):
+        one.ask(one.peers, b"x")
+        one.until_read()
+        gc.collect()
+        gc.disable()
+        one.ask(one.peers, b"x")
+        one.until_read()
+        new = len(gc.get_objects(generation=0))
+        gc.enable()
+        assert new <= 5 * COUNT
+
+
+def test_each_silence_in_a_request_has_the_whole_time_limit() -> None:
+    runtime = GeventRuntime()
+    mine, peer = hub_socket.socketpair()
+    stream = ServedSocket(mine)
+    runtime.read_in_turns("a client", stream)
+    began = runtime.clock_seconds()
+    for seconds in (0.02, 0.02, 0.01):
+        stream.settimeout(seconds)
+        began = runtime.clock_seconds()
+        with pytest.raises(TimeoutError):
+            stream.recv(1)
+        assert runtime.clock_seconds() - began > seconds / 2
+        gevent.spawn(peer.sendall, b"a")
+        assert stream.recv(1) == b"a"
+    gevent.sleep(0.03)  # the time of a wait that is over ends nothing
+    peer.close()
+    assert stream.recv(1) == b""
+    mine.close()
