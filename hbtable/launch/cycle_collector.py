@@ -13,6 +13,10 @@ left to look at is little.
 What a look at new objects costs differs: 20,000 of a page are looked at in 2 ms, in 18 when among them are the lists of
 a call of 100,000 columns or when other programs have the processor's caches, in 30 when they belong to thousands of new
 connections. So the next look comes sooner after one that took long.
+
+And Python does not know how many new ones there are: it takes from their number that of all that are freed, also of
+old ones. Where requests come and go there were 48,000 to look at when it thought of 2,500. So there is a look after a
+time as well, the sooner the longer the last one took.
 """
 
 import gc
@@ -46,6 +50,14 @@ _LONG_SECONDS: Final = 0.003
 """Of the processor: a look at new objects that took longer is followed by one at half as many."""
 _SHORT_SECONDS: Final = 0.00075
 """And one that took less by one at twice as many, up to the usual number: a quarter, or they would go to and fro."""
+_WANTED_SECONDS: Final = 0.0005
+"""Of the processor: what a look at new objects is to take. The time until the next is made so."""
+_SOONEST_SECONDS: Final = 0.005
+_LATEST_SECONDS: Final = 0.1
+"""A look at the few objects of a server at rest costs 20 us."""
+_HARDLY_ANY: Final = 0.015
+"""So many looks' worth of objects more in a second are none: Python would not look by itself for a minute."""
+_BLOCKS_OF_AN_OBJECT: Final = 2
 _FEWEST: Final = 2500
 """So few new objects cost little to look at, and more often would cost requests more than it spares them."""
 
@@ -61,11 +73,15 @@ class CycleCollector:
         self._before: tuple[int, int, int] | None = None
         self._began = 0.0
         self._outlived = 0.0
-        """Looks at new objects since all were looked at; a look at half as many counts half."""
-        self._task: Task | None = None
+        """Looks at new objects since all were looked at; a look at half as many counts half. Of looks after a time,
+        which are at any number, counts what there is more afterwards."""
+        self._tasks: list[Task] = []
+        self._until_next = _LATEST_SECONDS
+        self._is_due = False
+        """The look that is under way was asked for here, whatever there is."""
         self._waiting = 0.0
         self._same = 0
-        """Looks at which there was not more than at the one before."""
+        """Looks at which there were hardly more than at the one before."""
         self._most = 0
         """Blocks of memory since the last time."""
         self._done = 0
@@ -83,7 +99,9 @@ class CycleCollector:
             self._before = None
             return
         gc.callbacks.append(self._looks)
-        self._task = supervise(self._runtime, self._live, name="cycle collector")
+        self._tasks = [
+            supervise(self._runtime, live, name="cycle collector") for live in (self._live, self._live_beside_new)
+        ]
 
     @switches
     def stop(self) -> None:
@@ -92,9 +110,8 @@ class CycleCollector:
             gc.callbacks.remove(self._looks)
             gc.set_threshold(*self._before)
             self._before = None
-        if self._task is not None:
-            self._task.kill()
-            self._task = None
+        while self._tasks:
+            self._tasks.pop().kill()
 
     @switches
     def _live(self) -> None:
@@ -102,9 +119,24 @@ class CycleCollector:
             self._runtime.sleep(_LOOK_SECONDS)
             self._look()
 
+    @switches
+    def _live_beside_new(self) -> None:
+        while True:
+            self._runtime.sleep(self._until_next)
+            if gc.get_threshold()[1] != _NEVER:  # the program has its own
+                continue
+            self._is_due = True
+            try:
+                gc.collect(0)
+            finally:
+                self._is_due = False
+
     def _look(self) -> None:
-        waiting, blocks = self._outlived, sys.getallocatedblocks()
-        self._same = self._same + 1 if waiting == self._waiting else 0
+        blocks = sys.getallocatedblocks()
+        if self._most and self._before is not None:
+            self._outlived += max(0, blocks - self._most) / _BLOCKS_OF_AN_OBJECT / max(1, self._before[0])
+        waiting = self._outlived
+        self._same = self._same + 1 if waiting - self._waiting <= _HARDLY_ANY else 0
         is_over = blocks < _LEFT * self._most
         self._waiting, self._most = waiting, max(blocks, self._most)
         if waiting < _DUE:
@@ -135,7 +167,10 @@ class CycleCollector:
         if about["generation"] or self._before is None or second != _NEVER:  # or the program has its own thresholds
             return
         took, usual = self._processor_seconds() - self._began, self._before[0]
-        self._outlived += objects / max(1, usual)
+        if not self._is_due:
+            self._outlived += objects / max(1, usual)
+        longer = _WANTED_SECONDS / max(took, _WANTED_SECONDS / 2)
+        self._until_next = min(max(_SOONEST_SECONDS, self._until_next * longer), _LATEST_SECONDS)
         if took > _LONG_SECONDS and objects > _FEWEST:
             gc.set_threshold(max(_FEWEST, objects // 2), _NEVER, _NEVER)
         elif took < _SHORT_SECONDS and objects < usual:

@@ -211,6 +211,79 @@ def test_looks_at_fewer_objects_are_not_due_sooner(runtime: SimulatedRuntime) ->
     runtime.run(body)
 
 
+def test_new_objects_are_looked_at_though_python_counts_few(runtime: SimulatedRuntime) -> None:
+    """It takes those that are freed from their number: there were 48,000 to look at when it thought of 2,500."""
+
+    def body() -> None:
+        collector = CycleCollector(runtime)
+        collector.start()
+        garbage = weakref.ref(Node())
+        runtime.sleep(0.2)
+        assert garbage() is None
+        collector.stop()
+
+    runtime.run(body)
+
+
+def test_new_objects_are_looked_at_the_sooner_the_longer_it_takes(runtime: SimulatedRuntime) -> None:
+    now = cost = 0.0
+    looks: list[float] = []
+
+    def processor_seconds() -> float:
+        """Each look asks twice."""
+        nonlocal now
+        looks.append(runtime.clock_seconds())
+        now += cost * (1 - len(looks) % 2)
+        return now
+
+    def looks_within(seconds: float) -> int:
+        looks.clear()
+        runtime.sleep(seconds)
+        return len(looks) // 2
+
+    def body() -> None:
+        nonlocal cost
+        collector = CycleCollector(runtime, processor_seconds)
+        collector.start()
+        assert 9 <= looks_within(1.0) <= 11
+        cost = 0.002
+        looks_within(1.0)
+        assert 190 <= looks_within(1.0) <= 201
+        cost = 0.0005  # as it is to be
+        assert 190 <= looks_within(1.0) <= 201
+        cost = 0.00001
+        looks_within(1.0)
+        assert 9 <= looks_within(1.0) <= 11
+        collector.stop()
+
+    runtime.run(body)
+
+
+def test_requests_that_come_and_go_are_calm_and_what_they_leave_is_counted(
+    runtime: SimulatedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether Python or the time was the reason of the looks at what they left."""
+    blocks = 1_000_000
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: blocks)
+
+    def body() -> None:
+        nonlocal blocks
+        gc.set_threshold(USUAL, 10, 10)
+        collector, garbage = _at_work(runtime)
+        runtime.sleep(1.5)
+        for _ in range(2 * _CALM_LOOKS):
+            blocks += 2 * USUAL
+            runtime.sleep(1.0)
+            assert garbage() is not None
+        for number in range(_CALM_LOOKS + 1):
+            blocks += 100_000 * (-1) ** number
+            runtime.sleep(1.0)
+        assert garbage() is None
+        collector.stop()
+
+    runtime.run(body)
+
+
 def test_the_thresholds_of_a_program_stay(runtime: SimulatedRuntime) -> None:
     def body() -> None:
         collector = CycleCollector(runtime, lambda: 0.0)
