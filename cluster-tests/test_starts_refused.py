@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_zookeeper
 from tests.harness.role_processes import ProcessCluster
@@ -79,6 +80,25 @@ def test_what_belongs_to_different_clusters(
         refused(cluster, 2, "holds no cluster", f"cluster.files={other}", role=role)
         refused(cluster, 2, "the lock service is empty", f"cluster.root={own_folder}-other", role=role)
     assert cluster.servers[0].stop() == 0
+
+
+def test_a_list_of_users_that_a_stranger_made_before_the_first_start(
+    cluster: ProcessCluster, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
+) -> None:
+    digest = tmp_path / "digest"
+    digest.write_text("hbtable:secret")
+    digest.chmod(0o600)
+    stranger = KazooClient(zookeeper_server.address, timeout=60.0)
+    stranger.start(60)
+    stranger.create(f"{own_folder}/users", b"", makepath=True)
+    for role in ("tabletserver", "master"):
+        named = f"{own_folder} (others may change it), {own_folder}/users (others may change it)"
+        refused(cluster, 2, named, f"cluster.zookeeper_digest={digest}", role=role)
+    stranger.delete(own_folder, recursive=True)
+    stranger.stop()
+    stranger.close()
+    master = cluster.start_master("-D", f"cluster.zookeeper_digest={digest}")
+    assert master.stop() == 0
 
 
 def test_a_supervised_role_starts_when_what_it_needs_comes(

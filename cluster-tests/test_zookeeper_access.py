@@ -20,6 +20,7 @@ from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.nodes_of_a_cluster import NODES, kind_of
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
 from tests.harness.tiers import long_test
@@ -248,6 +249,7 @@ def test_a_cluster_of_processes_is_protected(
             def open_nodes() -> list[str]:
                 found = nodes_of(own_folder, client)
                 assert len(found) > 10
+                assert {kind_of(node.removeprefix(own_folder)) for node in found} <= set(NODES)
                 return [node for node in found if not shut_out(stranger, node) and client.exists(node) is not None]
 
             eventually(lambda: not open_nodes(), SOON_SECONDS, "every node protected by the master")
@@ -256,7 +258,7 @@ def test_a_cluster_of_processes_is_protected(
         assert "cluster.zookeeper_digest has to be the same file" in said
         add = ["user", "add", "ann", "--no-password", "--cluster", "--config", str(cluster.config)]
         done = hbtable(*add)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "cluster.zookeeper_digest has to be the same file" in done.stderr
         done = hbtable(*add, *knows)
         assert (done.returncode, done.stderr) == (0, "")

@@ -17,6 +17,7 @@ from hbtable.launch.config.cluster_configuration import ClusterOptions, read_clu
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_key import check_key, cluster_key
 from hbtable.launch.roles.lock_service import lock_service
+from hbtable.launch.roles.planted_nodes import refuse_planted
 from hbtable.launch.roles.startup_checks import check_namenode, open_session
 from hbtable.lockservice.features import read_cluster
 from hbtable.lockservice.identity import refuse_another_cluster, sound_folder_id
@@ -48,7 +49,8 @@ def reached(
     runtime: Runtime, config: str, define: Sequence[str], name: str, looks_only: bool = False
 ) -> Iterator[ReachedCluster]:
     """`looks_only`: no file is changed. InvalidConfiguration when the two are of different clusters, or the files are
-    reached in another way than the cluster writes its logs; Unavailable."""
+    reached in another way than the cluster writes its logs, and when a stranger's nodes would be changed with others;
+    Unavailable."""
     configuration = read_cluster_configuration(config, os.environ, define)
     cluster = configuration.options("cluster", ClusterOptions)
     files = FileSystemOptions(
@@ -60,6 +62,8 @@ def reached(
         check_namenode(runtime, cluster.files, files.webhdfs.ca)
         session = open_session(lock_service(runtime, configuration), name, cluster.zookeeper)
         try:
+            if not looks_only:
+                refuse_planted(session, fs)
             refuse_mismatch(session, fs)
             addresses = Addresses(session)
             rpc = configuration.options("rpc", RpcOptions)

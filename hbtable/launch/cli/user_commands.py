@@ -107,7 +107,7 @@ def token(name: str, days: int, revoke: str | None, **place: Any) -> None:
 @switches
 def list_users(**place: Any) -> None:
     """Prints each user, whether there is a password, and the ids of the tokens with the days on which they expire."""
-    with _store(**place) as store:
+    with _store(**place, looks_only=True) as store:
         accounts = store.read()
     for name in sorted(accounts.by_name):
         click.echo(_line(accounts.by_name[name], _now_millis()))
@@ -139,13 +139,15 @@ def _read_password(name: str) -> PasswordHash:
 
 @contextlib.contextmanager
 @switches
-def _store(data: str | None, cluster: bool, path: str | None, define: tuple[str, ...]) -> Iterator[AccountStore]:
+def _store(
+    data: str | None, cluster: bool, path: str | None, define: tuple[str, ...], looks_only: bool = False
+) -> Iterator[AccountStore]:
     if cluster:
         if data is not None:
             raise InvalidRequest(
                 "--data is of a single server, and a cluster keeps its users in ZooKeeper: leave it out"
             )
-        with _of_cluster(path, define) as node:
+        with _of_cluster(path, define, looks_only) as node:
             yield node
         return
     from hbtable.launch.config.sections import ServerOptions, read_configuration
@@ -159,9 +161,10 @@ def _store(data: str | None, cluster: bool, path: str | None, define: tuple[str,
 
 @contextlib.contextmanager
 @switches
-def _of_cluster(path: str | None, define: tuple[str, ...]) -> Iterator[AccountNode]:
+def _of_cluster(path: str | None, define: tuple[str, ...], looks_only: bool) -> Iterator[AccountNode]:
     from hbtable.launch.config.cluster_configuration import ClusterOptions, read_cluster_configuration
     from hbtable.launch.roles.lock_service import lock_service
+    from hbtable.launch.roles.planted_nodes import refuse_strangers_users
     from hbtable.launch.roles.startup_checks import open_session
     from hbtable.runtime.gevent_runtime import GeventRuntime
 
@@ -169,6 +172,8 @@ def _of_cluster(path: str | None, define: tuple[str, ...]) -> Iterator[AccountNo
     where = configuration.options("cluster", ClusterOptions)
     session = open_session(lock_service(GeventRuntime(), configuration), "user", where.zookeeper)
     try:
+        if not looks_only:
+            refuse_strangers_users(session)
         yield AccountNode(session)
     finally:
         session.close()

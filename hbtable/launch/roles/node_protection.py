@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError
+from hbtable.lockservice.zookeeper.access import Protected
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.rounds import Rounds
 from hbtable.switches import switches
@@ -18,13 +19,15 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 2.0
 _AGAIN_SECONDS: Final = 600.0
+_MOST_NAMED: Final = 20
+_OF_USERS: Final = ("/users", "/access+/grants")
 
 
 class Protecting(Protocol):
     """As ZooKeeperSession."""
 
     @switches
-    def protect_nodes(self) -> int: ...
+    def protect_nodes(self) -> Protected: ...
 
 
 @final
@@ -36,9 +39,13 @@ class NodeProtection(Rounds):
         self._session = session
         self._acting = acting
         self._due = 0.0
+        self._said = ""
 
     def _failed(self, error: HbtableError) -> None:
-        log.warning("some nodes of ZooKeeper may be everybody's; they are looked at again: %s", error)
+        """Once for each reason: it is tried again soon."""
+        if str(error) != self._said:
+            self._said = str(error)
+            log.warning("some nodes of ZooKeeper may be everybody's; they are looked at again: %s", error)
 
     @switches
     def look(self) -> None:
@@ -50,9 +57,24 @@ class NodeProtection(Rounds):
         if now < self._due:
             return
         self._due = now + _LOOK_SECONDS
-        count = self._session.protect_nodes()
-        self._due = now + _AGAIN_SECONDS
-        if count:
+        found = self._session.protect_nodes()
+        self._due, self._said = now + _AGAIN_SECONDS, ""
+        if found.changed:
             log.warning(
-                "%d nodes of ZooKeeper were everybody's: now they are for those alone who know the digest", count
+                "%d nodes of ZooKeeper were everybody's, and are believed: now they are for those alone who know the "
+                "digest; look at what the first ones say: %s",
+                len(found.changed),
+                _first(found.changed),
             )
+        if found.refused:
+            log.warning(
+                "%d nodes of ZooKeeper are others', who may change them: delete them (deleteall in zkCli.sh): %s",
+                len(found.refused),
+                _first(found.refused),
+            )
+
+
+def _first(nodes: list[str]) -> str:
+    """Some of their names: those that say who the users are before all others."""
+    ordered = sorted(nodes, key=lambda node: (not node.endswith(_OF_USERS), node))
+    return ", ".join(ordered[:_MOST_NAMED]) + (" ..." if len(nodes) > _MOST_NAMED else "")

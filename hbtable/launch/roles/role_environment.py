@@ -20,9 +20,9 @@ from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
-from hbtable.launch.roles.cluster_identity import join_cluster
 from hbtable.launch.roles.cluster_key import check_key, cluster_key, warn_of_key
 from hbtable.launch.roles.lock_service import lock_service
+from hbtable.launch.roles.planted_nodes import enter_cluster
 from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
 from hbtable.launch.roles.surroundings import warn_of_surroundings
@@ -96,7 +96,7 @@ class RoleEnvironment:
         hand_over(os.environ, cluster.zookeeper, session.credentials)
         self.addresses = Addresses(self.session)
         try:
-            self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
+            self.cluster_id = enter_cluster(runtime, session, self.fs, cluster.files)
             self._key = cluster_key(cluster, self.cluster_id)
             rpc, said = configuration.options("rpc", RpcOptions), configuration.said("cluster", "key")
             check_key(runtime, self.addresses.first_roles(), rpc, self._key, said, _SERVERS_ENOUGH)

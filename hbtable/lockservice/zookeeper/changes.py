@@ -50,7 +50,7 @@ def read(connection: ZooKeeperConnection, by: float, target: Target, foreign: bo
     """None when there is no node. Doubtful, Unavailable, LockLost. Corruption when something else wrote the node,
     unless `foreign`: then all that it has are the data."""
     try:
-        value, stat = connection.call(by, lambda client: client.get_async(target.node))
+        value, stat = connection.call(by, lambda client: client.get_async(target.node), target.node)
     except NoNodeError:
         return None
     try:
@@ -63,7 +63,7 @@ def read(connection: ZooKeeperConnection, by: float, target: Target, foreign: bo
 
 def read_latest(connection: ZooKeeperConnection, by: float, target: Target, foreign: bool = False) -> ZNode | None:
     """As read(), after a sync: a server of ZooKeeper may be behind its leader."""
-    connection.call(by, lambda client: client.sync_async(target.node))
+    connection.call(by, lambda client: client.sync_async(target.node), target.node)
     return read(connection, by, target, foreign)
 
 
@@ -134,7 +134,7 @@ class Changes:
                 holder = found.stat.ephemeralOwner & 0xFFFFFFFFFFFFFFFF
                 raise Conflict(f"the lock {target.path} is held by {holder:#018x}")
             if found.data != data:
-                self._call(by, lambda client: client.set_async(target.node, value))
+                self._call(by, target.node, lambda client: client.set_async(target.node, value))
             return found.stat.czxid
 
         return _settled(by, self._clock, act, look)
@@ -146,7 +146,7 @@ class Changes:
         def act() -> None:
             found = read(self._connection, by, target)
             if found is not None and found.stat.ephemeralOwner == self._session:
-                self._call(by, lambda client: client.delete_async(target.node, version=-1))
+                self._call(by, target.node, lambda client: client.delete_async(target.node, version=-1))
 
         def ignoring_absence() -> None:
             try:
@@ -189,7 +189,7 @@ class Changes:
             try:
                 version = expected_version - 1 if expected_version != -1 else -1
                 value = nodes.encode(mark, data)
-                stat = self._call(by, lambda client: client.set_async(target.node, value, version=version))
+                stat = self._call(by, target.node, lambda client: client.set_async(target.node, value, version=version))
             except (BadVersionError, NoNodeError):
                 raise NotDone from None  # it changed under us: look again, for the message
             return int(stat.version) + 1
@@ -217,7 +217,7 @@ class Changes:
             found = self._expected(read(self._connection, by, target, foreign), target, expected_version)
             made[:] = [found.stat.czxid]
             try:
-                self._call(by, lambda client: client.delete_async(target.node, version=found.stat.version))
+                self._call(by, target.node, lambda client: client.delete_async(target.node, version=found.stat.version))
             except (BadVersionError, NoNodeError):
                 raise NotDone from None
 
@@ -230,14 +230,15 @@ class Changes:
 
     # ---------------------------------------------------------------- inside
 
-    def _call(self, by: float, send: Callable[[Any], Any]) -> Any:
-        return self._connection.call(by, send)
+    def _call(self, by: float, node: str, send: Callable[[Any], Any]) -> Any:
+        return self._connection.call(by, send, node)
 
     def _create(self, by: float, target: Target, value: bytes, ephemeral: bool) -> ZnodeStat:
         while True:
             try:
                 _, stat = self._call(
                     by,
+                    target.node,
                     lambda client: client.create_async(
                         target.node, value, acl=self._acl, ephemeral=ephemeral, include_data=True
                     ),
@@ -251,7 +252,7 @@ class Changes:
         for folder in nodes.parents_of(target.node):
             above = len(folder) < len(self._root)
             try:
-                self._call(by, partial(_make_folder, folder, None if above else self._acl))
+                self._call(by, folder, partial(_make_folder, folder, None if above else self._acl))
             except NodeExistsError:
                 continue
 

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 ANSWERS: Final = (NoNodeError, NodeExistsError, BadVersionError, NoChildrenForEphemeralsError)
 """Errors of kazoo by which the service says that it did nothing, and why."""
 
+SAME_DIGEST: Final = "cluster.zookeeper_digest has to be the same file for all roles and commands of the cluster"
 _OVER: Final = (SessionExpiredError, ConnectionClosedError)
 _FIRST_RETRY_SECONDS: Final = 0.05
 _LONGEST_RETRY_SECONDS: Final = 0.5
@@ -44,6 +45,10 @@ _LONGEST_RETRY_SECONDS: Final = 0.5
 
 class Doubtful(Exception):
     """A request was sent, or may have been, and was not answered."""
+
+
+class NodeRefused(Unavailable):
+    """ZooKeeper does not let this process do what it asked for: a node's ACL names others alone."""
 
 
 class _OneSessionHandler(SequentialThreadingHandler):
@@ -146,9 +151,9 @@ class ZooKeeperConnection:
         if not self._live.is_set() and self._clock() - self._handler.connecting_since > seconds:
             self._handler.cut()
 
-    def call(self, by: float, send: Callable[[KazooClient], AsyncResult]) -> Any:
+    def call(self, by: float, send: Callable[[KazooClient], AsyncResult], node: str = "") -> Any:
         """The service's answer, or one of ANSWERS raised. Blocks until this time of the clock at the latest.
-        Unavailable: nothing was sent. LockLost: the session is over. Doubtful."""
+        Unavailable: nothing was sent. LockLost: the session is over. Doubtful. NodeRefused, which names `node`."""
         if not self._wait_for_connection(by):
             raise Unavailable(f"ZooKeeper at {self._shown} does not answer; it is tried again")
         self._check()
@@ -157,9 +162,9 @@ class ZooKeeperConnection:
         except ANSWERS:
             raise
         except NoAuthError as error:
-            raise Unavailable(
-                f"ZooKeeper at {self._shown} lets only those read and change this cluster's nodes who know its digest: "
-                "cluster.zookeeper_digest has to be the same file for all roles and commands of the cluster"
+            raise NodeRefused(
+                f"ZooKeeper at {self._shown} lets only those use {node or 'its nodes'} who know the digest "
+                f"it was made with: {SAME_DIGEST}; if it is, somebody else made that node, or the one above it"
             ) from error
         except _OVER as error:
             self._lease.end()

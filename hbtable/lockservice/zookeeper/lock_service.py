@@ -9,7 +9,7 @@ Invariants: every call ends by its deadline, plus one turn of the hub; a call ho
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar, final
 
@@ -17,8 +17,9 @@ from hbtable.errors import FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.files import check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.lease import Lease
+from hbtable.lockservice.paths import MASTER
 from hbtable.lockservice.zookeeper import nodes, wire
-from hbtable.lockservice.zookeeper.access import NodeAccess, protect
+from hbtable.lockservice.zookeeper.access import FoundNode, NodeAccess, Protected, look_at, protect
 from hbtable.lockservice.zookeeper.changes import Changes, Target, read, read_latest
 from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
 from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
@@ -111,7 +112,6 @@ class ZooKeeperSession:
         self.timeout_seconds = timeout_seconds
         self._runtime = runtime
         self._clock = clock
-        self._root = root
         self._call_seconds = options.call_seconds
         self._lease = lease = Lease(clock, timeout_seconds * (1 - options.margin_share))
         lease.renew(sent)
@@ -119,7 +119,9 @@ class ZooKeeperSession:
         self.over = lease.over
         self._held = HeldLocks()
         self._connection = connection = ZooKeeperConnection(hosts, granted, lease, clock, access.credentials)
-        self._acl = access.acl
+        self.root = root
+        """The node of the cluster; "" for ZooKeeper's own."""
+        self._access = access
         self._keeper = LeaseKeeper(connection, lease, self._held, root, timeout_seconds, clock, runtime.deaths.died)
         self._watches = Watches(connection, lease, clock, options.call_seconds, runtime.deaths.died)
         self._changes = Changes(
@@ -204,7 +206,7 @@ class ZooKeeperSession:
 
         def work(by: float) -> list[str]:
             try:
-                children: list[str] = self._connection.call(by, lambda client: client.get_children_async(node))
+                children: list[str] = self._connection.call(by, lambda client: client.get_children_async(node), node)
             except ANSWERS:
                 return []
             return nodes.names_of(children)
@@ -227,20 +229,38 @@ class ZooKeeperSession:
     # ------------------------------------------------------------ access
 
     @switches
-    def protect_nodes(self) -> int:
-        """Every node of the cluster that is there is for those alone who know the digest, on return; how many were not.
-        Nothing happens where new ones are for everybody. Those that others make meanwhile without it stay
+    def protect_nodes(self) -> Protected:
+        """Every node of the cluster that is there is for those alone who know the digest, on return, but for those that
+        are others'. Nothing happens where new ones are for everybody. Those that others make meanwhile without it stay
         everybody's."""
-        acl = self._acl
-        if acl is None:
-            return 0
-        left, count = [self._root], 0
+        acl, found = self._access.acl, Protected([], [])
+        left = [self.root] if acl is not None else []
         while left:
             node = left.pop()
-            changed, children = self._run(lambda by, node=node: protect(self._connection, by, node, acl))  # type: ignore[misc]
+            done, children = self._run(lambda by, node=node: protect(self._connection, by, node, acl or []))  # type: ignore[misc]
             left += children
-            count += changed
-        return count
+            found.changed.extend(done.changed)
+            found.refused.extend(done.refused)
+        return found
+
+    @property
+    def protects(self) -> bool:
+        """Whether what this session makes is for those alone who know the digest."""
+        return self._access.acl is not None
+
+    @switches
+    def find_nodes(self) -> Sequence[FoundNode]:
+        """Every node of the cluster that is there and can be seen. Without a digest, or at ZooKeeper's own root, the
+        master's alone: there everybody may do everything in any case."""
+        found: dict[str, FoundNode] = {}
+        left = ["" if self._access.credentials and self.root else MASTER]
+        while left:
+            one = left.pop()
+            node, children = self._run(lambda by, one=one: look_at(self._connection, by, self._access, self.root, one))  # type: ignore[misc]
+            if node is not None:
+                found[one] = node
+            left += children
+        return tuple(found.values())
 
     # ------------------------------------------------------------ the end
 
@@ -254,12 +274,12 @@ class ZooKeeperSession:
     # ------------------------------------------------------------ inside
 
     def _target(self, path: str) -> Target:
-        return Target(path, nodes.node_of(self._root, path))
+        return Target(path, nodes.node_of(self.root, path))
 
     def _folder(self, folder: str) -> str:
         if folder != "/":
             check_path(folder)
-        return nodes.folder_node(self._root, folder)
+        return nodes.folder_node(self.root, folder)
 
     @switches
     def _run(self, work: Callable[[float], T]) -> T:

@@ -6,21 +6,23 @@ import pytest
 
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.launch.roles.node_protection import NodeProtection
+from hbtable.lockservice.zookeeper.access import Protected
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 class Session:
     def __init__(self) -> None:
         self.rounds = 0
-        self.open = 3
+        self.open = ["/c", "/c/a", "/c/users"]
+        self.others: list[str] = []
         self.problem: HbtableError | None = None
 
-    def protect_nodes(self) -> int:
+    def protect_nodes(self) -> Protected:
         self.rounds += 1
         if self.problem is not None:
             raise self.problem
-        found, self.open = self.open, 0
-        return found
+        found, self.open = self.open, []
+        return Protected(found, self.others)
 
 
 def test_the_master_looks_when_it_begins_to_act_and_every_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
@@ -36,7 +38,7 @@ def test_the_master_looks_when_it_begins_to_act_and_every_ten_minutes(caplog: py
         assert session.rounds == 1
         runtime.sleep(500.0)
         assert session.rounds == 1
-        session.open = 1
+        session.open = ["/c/b"]
         runtime.sleep(200.0)
         assert session.rounds == 2
         acting[0] = False
@@ -50,7 +52,7 @@ def test_the_master_looks_when_it_begins_to_act_and_every_ten_minutes(caplog: py
 
     with caplog.at_level(logging.WARNING):
         runtime.run(body)
-    assert [record.args for record in caplog.records] == [(3,), (1,)]
+    assert [record.args for record in caplog.records] == [(3, "/c/users, /c, /c/a"), (1, "/c/b")]
 
 
 def test_what_could_not_be_protected_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -64,12 +66,30 @@ def test_what_could_not_be_protected_is_tried_again(caplog: pytest.LogCaptureFix
         assert session.rounds > 5
         session.problem = None
         runtime.sleep(10.0)
-        assert session.open == 0
+        assert session.open == []
         protection.stop()
 
     with caplog.at_level(logging.WARNING):
         runtime.run(body)
-    assert "may be everybody's; they are looked at again: ZooKeeper is away" in caplog.text
+    said = [record.getMessage() for record in caplog.records]
+    assert [one for one in said if "may be everybody's; they are looked at again: ZooKeeper is away" in one] == said[:1]
+
+
+def test_what_is_others_is_named_once_in_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
+    runtime, session = SimulatedRuntime(seed=1), Session()
+    session.open, session.others = [], [f"/c/{number}" for number in range(30)]
+    protection = NodeProtection(runtime, session, lambda: True)
+
+    def body() -> None:
+        protection.start()
+        runtime.sleep(700.0)
+        protection.stop()
+
+    with caplog.at_level(logging.WARNING):
+        runtime.run(body)
+    assert len(caplog.records) == session.rounds == 2
+    assert "30 nodes of ZooKeeper are others', who may change them: " in caplog.text
+    assert "/c/26 ..." in caplog.text
 
 
 def test_the_end_of_the_session_is_its_end() -> None:
