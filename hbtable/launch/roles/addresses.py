@@ -13,6 +13,7 @@ from hbtable.switches import switches
 _MOST_KEPT: Final = 10_000
 _MOST_ASKED: Final = 5
 SERVER: Final = "tablet server"
+MASTER_ROLE: Final = "master"
 
 
 class KnownRole(NamedTuple):
@@ -71,13 +72,12 @@ class Addresses:
 
     @switches
     def first_roles(self) -> list[KnownRole]:
-        """The master, or some living tablet servers where there is none now: they can say whether this process is of
-        the cluster. Nobody where what the lock service has of them is damaged."""
+        """The master, if there is one now, and some living tablet servers: they can say whether this process is of the
+        cluster. No servers where what the lock service has of them is damaged."""
         master = self.master()
-        if master is not None:
-            return [KnownRole("master", master)]
+        found = [KnownRole(MASTER_ROLE, master)] if master is not None else []
         try:
             living = [file.address for file in ServerFile.living(self._session).values() if file.address]
         except Corruption:
-            return []
-        return [KnownRole(SERVER, address) for address in sorted(living)[:_MOST_ASKED]]
+            return found
+        return [*found, *(KnownRole(SERVER, address) for address in sorted(living)[:_MOST_ASKED])]

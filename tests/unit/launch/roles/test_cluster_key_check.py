@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from hbtable.access.cluster_key_file import make_cluster_key
 from hbtable.access.options import AuthOptions
-from hbtable.errors import InvalidConfiguration
+from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.launch.roles.addresses import KnownRole
 from hbtable.launch.roles.cluster_key import check_key, cluster_key, warn_of_key
@@ -93,6 +94,41 @@ def test_one_server_that_believes_this_process_is_enough(
         assert refused in caplog.text
     finally:
         for server in servers:
+            server.close()
+
+
+@pytest.mark.parametrize(
+    ("servers", "ends_as", "warnings"),
+    [
+        ((), Unavailable, 0),
+        ((OTHER,), Unavailable, 0),
+        ((OTHER, OTHER), InvalidConfiguration, 0),
+        ((OTHER, OURS), None, 2),
+        ((OURS, OURS), None, 1),
+    ],
+)
+def test_a_role_beside_a_master_with_another_key_ends_for_good_only_where_servers_refuse_it_too(
+    runtime: GeventRuntime,
+    caplog: pytest.LogCaptureFixture,
+    servers: tuple[ClusterKey, ...],
+    ends_as: type[Exception] | None,
+    warnings: int,
+) -> None:
+    """Else it may be the master that has the wrong one: a supervisor tries again, and a master stands by."""
+    made = [
+        RpcServer(runtime, LocalTransport(), lambda handle: serve(HOST, 0, handle), key=k) for k in (OTHER, *servers)
+    ]
+    try:
+        there = [KnownRole("tablet server", f"{HOST}:{server.start()}") for server in made]
+        there[0] = there[0]._replace(who="master")
+        refused = f"the master at {there[0].address} and this process do not come together"
+        ends = pytest.raises(ends_as, match=refused) if ends_as else nullcontext()
+        with caplog.at_level(logging.WARNING), ends:
+            check_key(runtime, there, OPTIONS, OURS, SAID, 2)
+        assert caplog.text.count("and this process do not come together") == warnings
+        assert refused in caplog.text or not warnings
+    finally:
+        for server in made:
             server.close()
 
 
