@@ -37,6 +37,8 @@ each 4 us. A newcomer waits for them."""
 _BESIDE_SECONDS: Final = 0.0005
 """Instead of both, where more than one client asked lately: one with a request now and then waits for about so long
 beside another's hundreds of connections. Those pay for it with some 10 % of what they could have."""
+_BESIDE_SLICE_SECONDS: Final = 0.0003
+"""A slice of long work at that time. A request mostly comes during somebody's slice, and waits for the rest of it."""
 _LATELY_SECONDS: Final = 10.0
 _QUANTUM_SECONDS: Final = 0.001
 _LARGEST_DEBT_SECONDS: Final = 0.05
@@ -104,6 +106,11 @@ class FairScheduler:
         """The one whose work the calling task does."""
         share: HubShare = getattr(gevent.getcurrent(), "share", self._own)
         return share.name
+
+    def slice_end(self, seconds: float) -> float:
+        """As Runtime.slice_end()."""
+        now = self.clock()
+        return now + (min(seconds, _BESIDE_SLICE_SECONDS) if now < self._beside_until else seconds)
 
     @switches
     def pause(self) -> None:

@@ -207,6 +207,9 @@ class GeventRuntime:
         self._worker_turns: dict[str, WorkerTurns] = {}
         self.fair_scheduler = FairScheduler(self.clock_seconds)
 
+    def slice_end(self, seconds: float) -> float:
+        return self.fair_scheduler.slice_end(seconds)
+
     def wall_millis(self) -> int:
         return time.time_ns() // 1_000_000
 

@@ -115,6 +115,10 @@ class Runtime(Protocol):
     def sleep(self, seconds: float) -> None:
         """*Switches.* 0 lets other tasks run."""
 
+    def slice_end(self, seconds: float) -> float:
+        """The time up to which a task that has begun a slice of long work may go on before it lets others run:
+        `seconds` from now, or sooner while several clients ask."""
+
     @switches
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         """A function that the calling task calls, with the time, before each request of `client`: it returns when the

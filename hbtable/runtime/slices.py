@@ -28,12 +28,12 @@ def in_slices(runtime: Runtime, things: Iterable[T]) -> Iterator[T]:
     """The things, one by one; several tasks may take from one iterator. *Switches* between two of them when whoever
     takes them has had a slice of time. For loops of which one step costs more than a look at the clock."""
     clock = runtime.clock_seconds
-    until = clock() + SLICE_SECONDS
+    until = runtime.slice_end(SLICE_SECONDS)
     for thing in things:
         yield thing
         if clock() >= until:
             runtime.sleep(0)
-            until = clock() + SLICE_SECONDS
+            until = runtime.slice_end(SLICE_SECONDS)
 
 
 @final
@@ -43,14 +43,14 @@ class SharedSlice:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._until = runtime.clock_seconds() + _SHARED_SECONDS
+        self._until = runtime.slice_end(_SHARED_SECONDS)
 
     @switches
     def pause(self) -> None:
         """*Switches* when they have used it up. Each that goes on begins the next one anew."""
         if self._runtime.clock_seconds() >= self._until:
             self._runtime.sleep(0)
-            self._until = self._runtime.clock_seconds() + _SHARED_SECONDS
+            self._until = self._runtime.slice_end(_SHARED_SECONDS)
 
 
 @switches

@@ -65,7 +65,7 @@ class Pacer:
         self._check = check
         self._cost = cost
         self._looked = runtime.clock_seconds()
-        self._until = self._looked + slice_seconds
+        self._until = runtime.slice_end(slice_seconds)
 
     @switches
     def pause(self) -> None:
@@ -79,7 +79,7 @@ class Pacer:
         if now >= self._until:
             self._runtime.sleep(0)
             self._looked = self._runtime.clock_seconds()
-            self._until = self._looked + self._slice_seconds
+            self._until = self._runtime.slice_end(self._slice_seconds)
 
     @switches
     def paced(self, pairs: Iterator[Pair], portions: Portions) -> Iterator[Pair]:

@@ -68,6 +68,9 @@ class CannedRuntime:
     def sleep(self, seconds: float) -> None:
         self.pauses += 1
 
+    def slice_end(self, seconds: float) -> float:
+        return self.clock_seconds() + seconds
+
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         return lambda now: now
 

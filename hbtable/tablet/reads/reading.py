@@ -49,6 +49,8 @@ from hbtable.tablet.writes.apply import bad_row
 
 _ROWS_BETWEEN_PAUSES = 16
 _ROWS_BETWEEN_LOOKS = 256
+_ADDED_BETWEEN_PAUSES = 64
+"""To a page: its filter may take long for each, and they come by hundreds."""
 
 
 @switches
@@ -194,7 +196,7 @@ def _page_of_rows(
                 found = looking_ahead(found, row_filter.searches)
             else:
                 found = _rows(state, request, bounds, snapshot, selection, pacer, limit, page, page)
-            exhausted = _fill(page, found, limit, 1 if asks else _ROWS_BETWEEN_LOOKS)
+            exhausted = _fill(page, found, limit, 1 if asks else _ROWS_BETWEEN_LOOKS, pacer)
             if exhausted and limit.reached is not None:
                 exhausted = False
                 page.reach(limit.reached)
@@ -305,7 +307,7 @@ def _check_replaced(state: TabletState, snapshot: ReadSnapshot, error: FileNotFo
 
 
 @switches
-def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_looks: int) -> bool:
+def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_looks: int, pacer: Pacer) -> bool:
     """Whether nothing more was found, else the page is full. Hot."""
     add, number = page.add, 0
     if page.ended:  # inside a row
@@ -314,6 +316,8 @@ def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_loo
         for number, (row, cells) in enumerate(found, 1):
             if add(row, cells):
                 return False
+            if not number % _ADDED_BETWEEN_PAUSES:
+                pacer.pause()
             if not number % between_looks and limit.is_over():  # a filter may take long for each
                 return False
         return not page.ended

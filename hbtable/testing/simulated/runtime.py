@@ -109,6 +109,10 @@ class SimulatedRuntime:
         self.scheduler.wake_at(micros(seconds), task)
         self.scheduler.pause(f"sleeps for {seconds} s")
 
+    def slice_end(self, seconds: float) -> float:
+        """Clients are not told apart."""
+        return self.clock_seconds() + seconds
+
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         """Everybody's turn is at once: what computes takes no virtual time."""
         return lambda now: now

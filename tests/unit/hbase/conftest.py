@@ -76,6 +76,9 @@ class FakeRuntime:
     def sleep(self, seconds: float) -> None:
         self.pauses += 1
 
+    def slice_end(self, seconds: float) -> float:
+        return self.now + seconds
+
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         return lambda now: now
 

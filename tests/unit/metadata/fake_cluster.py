@@ -49,6 +49,9 @@ class FakeRuntime:
     def clock_seconds(self):
         return self.now
 
+    def slice_end(self, seconds):
+        return self.now + seconds
+
     def sleep(self, seconds):
         self._count += 1
         heapq.heappush(self._timers, (self.now + seconds, self._count, greenlet.getcurrent()))

@@ -366,3 +366,22 @@ def test_requests_go_straight_on_again_once_nobody_waits_any_more(hub: Hub) -> N
     hub.tasks.append(gevent.spawn(one_after_the_other))
     hub.run()
     hub.tasks[0].get()
+
+
+def test_slices_of_long_work_are_shorter_while_several_clients_ask(hub: Hub) -> None:
+    scheduler, usual = hub.fair_scheduler, 0.001
+    first, second = (scheduler.share(name) for name in "ab")
+
+    def ask() -> None:
+        scheduler.goes_on(first, hub.now)
+        assert scheduler.slice_end(usual) - hub.now == pytest.approx(usual)
+        scheduler.goes_on(second, hub.now)
+        assert scheduler.slice_end(usual) - hub.now < usual / 2
+        assert scheduler.slice_end(0.0001) - hub.now == pytest.approx(0.0001)
+        hub.now += 60.0  # only one of them asks meanwhile
+        scheduler.goes_on(second, hub.now)
+        assert scheduler.slice_end(usual) - hub.now == pytest.approx(usual)
+
+    hub.tasks.append(gevent.spawn(ask))
+    hub.run()
+    hub.tasks[0].get()

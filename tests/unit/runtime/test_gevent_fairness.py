@@ -1,10 +1,13 @@
 """A task that computes in slices lets timers and sockets have their turn between any two of them, not after fifty."""
 
 import gevent
+import pytest
 
 from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.parallel import run_all
+from hbtable.runtime.slices import in_slices
+from hbtable.tablet.pacing import Pacer
 
 
 def test_a_timer_fires_while_tasks_only_yield() -> None:
@@ -75,4 +78,41 @@ def test_what_a_request_has_done_side_by_side_counts_for_its_client() -> None:
     assert runtime.spawn(request).join(60)
     run_all(runtime, 4, [job] * 2, "jobs")
     assert found == ["a client"] * 8 + ["the server itself"] * 2
+    runtime.close()
+
+
+def test_long_work_lets_others_run_more_often_while_several_clients_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, pauses = 0.0, 0
+    runtime = GeventRuntime()
+    runtime.clock_seconds = lambda: now
+    runtime.fair_scheduler = scheduler = FairScheduler(runtime.clock_seconds)
+
+    def pause() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    monkeypatch.setattr(scheduler, "pause", pause)
+
+    def in_steps() -> int:
+        nonlocal now, pauses
+        pauses = 0
+        for _ in in_slices(runtime, range(100)):
+            now += 0.0001
+        return pauses
+
+    def by_a_pacer() -> int:
+        nonlocal now, pauses
+        pauses = 0
+        pacer = Pacer(runtime, 0.001)
+        for _ in range(100):
+            now += 0.0001
+            pacer.pause()
+        return pauses
+
+    for work in (in_steps, by_a_pacer):
+        assert 9 <= work() <= 11
+        for client in "ab":
+            scheduler.goes_on(scheduler.share(client), now)
+        assert 24 <= work() <= 35
+        now += 60.0
     runtime.close()

@@ -12,7 +12,7 @@ from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, EVERYTHING, ReadSpec, ScanRequest
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
-from tests.harness.stretches import counted_stretches
+from tests.harness.stretches import LONGEST, counted_stretches
 from tests.harness.tablet_bench import Bench
 from tests.harness.tiers import quick_first
 
@@ -91,6 +91,20 @@ IN_TURNS = {
     "delete of many columns",
 }
 """Go where one of the others goes, too."""
+
+
+def test_a_page_with_a_filter_lets_others_run_between_few_rows(bench: Bench) -> None:
+    """They come to it in lists of 512, and there was no pause within a list."""
+
+    def main() -> None:
+        bench.options = TabletOptions(worker_bytes=1 << 50, scan_seconds=1000.0, slice_seconds=0.0001)
+        tablet = bench.open()
+        tablet.mutate(_rows()[:3000])
+        with counted_stretches(bench.runtime) as stretches:
+            _page(NOTHING_PASSES)(tablet)
+        stretches.check(LONGEST // 20)
+
+    bench.run(main)
 
 
 @pytest.mark.parametrize("name", quick_first(sorted(CALLS, key=IN_TURNS.__contains__), 0, len(CALLS) - len(IN_TURNS)))

@@ -23,6 +23,9 @@ class SlowMachine:
         self.seconds += 1.0
         return self.seconds
 
+    def slice_end(self, seconds: float) -> float:
+        return self.seconds + seconds
+
     def sleep(self, _seconds: float) -> None:
         self.meanwhile()
 
