@@ -247,6 +247,9 @@ WRONG = [
     (["--columns=t=f:n=int65", "select * from t"], "is to be read as int65"),
     (["--columns=t=f=int64", "select * from t"], "columns are family:qualifier"),
     (["--columns=t", "select 1"], "is not TABLE=F:Q=TYPE"),
+    (["--columns=t=f:n=int64", "--columns=t=g:text=text", "select * from t"], "table t is named twice"),
+    (["--columns=T=f:n=int64", "select * from t"], "columns are named of T, which the statement does not read"),
+    (["--columns=absent=f:n=int64", "select 1"], "columns are named of absent"),
     (["--columns=t=g:text=int64", "select * from t"], r"row b'r0000' has the value b'text 0' in column b'g:text'"),
     (["--columns=t=z:n=int64", "select * from t"], "NoSuchFamily: .*z"),
 ]
@@ -268,7 +271,11 @@ def test_tables_whose_names_differ_in_case_are_refused() -> None:
         port = db.serve(port=0)
         done = CliRunner().invoke(main, ["sql", f"--url=127.0.0.1:{port}", 'select (select count(*) from "Orders")'])
         assert done.exit_code == 1
-        assert "tables Orders and b'orders' have one name in SQL" in done.output
+        assert "tables Orders and orders have one name in SQL" in done.output
+
+
+def test_a_table_is_found_by_its_name_in_other_letters(world: World) -> None:
+    assert world.ask('select count(*), sum("f:n") from T') == world.ask('select count(*), sum("f:n") from t')
 
 
 def test_several_statements_do_nothing(world: World, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def sql(url: str, declared: tuple[str, ...], form: str, statement: str) -> None:
 
     from hbtable.errors import HbtableError
 
-    types = dict(map(_declared, declared))
+    types = _types(declared)
     with shown(url):
         try:
             from hbtable.library.server_calls import ServerCalls
@@ -62,6 +62,16 @@ def sql(url: str, declared: tuple[str, ...], form: str, statement: str) -> None:
             sys.exit(3 if isinstance(error.__cause__, CannotConnect) else 1)
         finally:
             server.close()
+
+
+def _types(declared: Sequence[str]) -> dict[str, dict[bytes, str]]:
+    """The types of columns, by table."""
+    types: dict[str, dict[bytes, str]] = {}
+    for table, columns in map(_declared, declared):
+        if table in types:
+            raise click.BadParameter(f"table {table} is named twice", param_hint="--columns")
+        types[table] = columns
+    return types
 
 
 def _declared(text: str) -> tuple[str, dict[bytes, str]]:

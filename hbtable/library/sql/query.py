@@ -44,6 +44,7 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
     _check_single(duckdb, statement)
     connection = duckdb.connect(":memory:", config=_CONFIG)
     relations: dict[str, TableRelation] = {}
+    unread = set(types)
 
     def refused(error: Exception) -> HbtableError:
         kept = next((one.error for one in relations.values() if one.error is not None), None)
@@ -57,9 +58,15 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
             name = _absent(str(error)) if isinstance(error, duckdb.CatalogException) else None
             if name is None or name in relations or len(relations) >= _MOST_TABLES:
                 raise refused(error) from None
-            _check_case(name, server.hbase("getTableNames"))
-            relations[name] = _relation(server, name, types.get(name, {}))
+            table = _table(name, server.hbase("getTableNames"))
+            relations[name] = _relation(server, table, types.get(table, {}))
             connection.register(name, relations[name])
+            unread.discard(table)
+    if unread:
+        raise InvalidRequest(
+            f"columns are named of {min(unread)}, which the statement does not read: write the table's "
+            "name as it is, capital and small letters too"
+        )
 
     fields = [one[0] for one in connection.description or ()]
 
@@ -109,14 +116,16 @@ def _absent(message: str) -> str | None:
     return None if found is None else found[1].strip('"')
 
 
-def _check_case(name: str, tables: Sequence[bytes]) -> None:
-    """InvalidRequest: to DuckDB, and so to the statement, another table has the same name."""
-    alike = [table for table in tables if (other := table.decode()).lower() == name.lower() and other != name]
-    if alike:
+def _table(name: str, tables: Sequence[bytes]) -> str:
+    """The table that a statement means by this name, as the server calls it: SQL makes no difference between capital
+    and small letters. InvalidRequest: there are two."""
+    alike = sorted(other for table in tables if (other := table.decode()).lower() == name.lower())
+    if alike[1:]:
         raise InvalidRequest(
-            f"tables {name} and {shown(alike[0])} have one name in SQL, which makes no difference between capital and "
+            f"tables {alike[0]} and {alike[1]} have one name in SQL, which makes no difference between capital and "
             "small letters: write them to files by hbtable export"
         )
+    return alike[0] if alike else name
 
 
 def _check_column_case(table: str, columns: Iterable[bytes]) -> None:
