@@ -19,9 +19,7 @@ _COMPARED: Final = {"formats.md", "messages.md"}
 _LANGUAGES: Final = "compat-tests/test_languages.py"
 _WAYS_IN: Final = "compat-tests/test_ways_in.py"
 _SECURITY_PAGE: Final = "compat-tests/test_security_page.py"
-_ROLES: Final = (
-    "nobody types it in CI: cluster-tests start the same roles, by themselves, with the same ZooKeeper and HDFS"
-)
+_ROLES: Final = "cluster-tests/test_typed_by_hand.py"
 _BY_HAND: Final = "is run by hand, with the figures beside it: it measures for many minutes"
 SHOWN: Final = {
     ("README.md", "import happybase"): "tests/integration/test_commands.py",
