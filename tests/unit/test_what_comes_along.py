@@ -4,6 +4,7 @@ import re
 from importlib.metadata import distribution
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -30,6 +31,25 @@ def test_the_page_counts_the_packages() -> None:
     said = re.search(r"It brings (\d+) packages along", PAGE)
     assert said is not None
     assert abs(int(said[1]) - len(brought_along())) <= 2, sorted(brought_along())
+
+
+def test_the_page_says_how_large_they_are() -> None:
+    """Within a fifth, as they grow from release to release."""
+    said = re.search(r"packages along: (\d+) MB together, .* hbtable itself is (\d+) MB", PAGE)
+    assert said is not None
+    own = sum(path.stat().st_size for path in Path(ROOT, "hbtable").rglob("*") if path.is_file() and is_counted(path))
+    others = sum(
+        path.stat().st_size
+        for name in brought_along()
+        for file in distribution(name).files or ()
+        if is_counted(path := Path(str(file.locate()))) and path.exists()
+    )
+    assert own / 1e6 == pytest.approx(int(said[2]), abs=1.0)
+    assert (own + others) / 1e6 == pytest.approx(int(said[1]), rel=0.2)
+
+
+def is_counted(path: Path) -> bool:
+    return path.suffix != ".pyc"
 
 
 def test_whose_commands_come_with_ours_is_said() -> None:
