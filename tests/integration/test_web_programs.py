@@ -297,6 +297,14 @@ def test_the_watcher_of_flask_that_opened_it_is_named_with_the_page(tmp_path: Pa
         web.prints(PAGE)
 
 
+@long_test("the watcher of django")
+def test_the_watcher_of_django_that_opened_it_is_named_with_the_page(tmp_path: Path) -> None:
+    app = DJANGO.replace("@functools.cache", 'db = hbtable.open("data")\n\n\n@functools.cache')
+    with program(tmp_path, app, "app.py", "runserver", "PORT") as web:
+        web.prints("is in use by ")
+        web.prints(PAGE)
+
+
 @pytest.mark.parametrize("connects", taking_turns([True, False], 2), ids=["connects", "opens before the fork"])
 def test_workers_of_celery(connects: bool, tmp_path: Path, server: str) -> None:
     for folder in ("queue", "control", "results"):
