@@ -19,6 +19,7 @@ from hbtable.shell.encryption import encrypted, refused
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
 from hbtable.thrift.wire import UNKNOWN_METHOD
 
+_OTHER_ANSWER: Final = "the answer is not one to this call"
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 
@@ -99,6 +100,7 @@ class ShellConnection:
         if not self._clients:
             self._open()
         client = self._client(service)
+        from thriftpy2.protocol.cybin.cybin import ProtocolError
         from thriftpy2.thrift import TApplicationException, TDecodeException
         from thriftpy2.transport import TTransportException
 
@@ -109,7 +111,7 @@ class ShellConnection:
         except TApplicationException as error:
             if service == "admin" and error.type == UNKNOWN_METHOD:
                 raise ServerError("", self._no_hbtable(method), classes=class_names(NotSupported())) from None
-            raise ServerError("", f"{method}: {error.message}") from None
+            raise ServerError("", f"{method}: {error.message or _OTHER_ANSWER}") from None
         except (TDecodeException, OverflowError, UnicodeError) as error:
             self.close()  # half of the request may be in the buffer
             raise OutOfRange(f"{method} cannot be told this: {error}") from None
@@ -121,8 +123,16 @@ class ShellConnection:
             if denied := refused(error, self._address):
                 raise denied from None
             timed_out = isinstance(error, TimeoutError)
-            who = f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"
-            raise BrokenOff(f"{who} broke off during {method}: {error}", timed_out) from None
+            raise BrokenOff(f"{self._who()} broke off during {method}: {error}", timed_out) from None
+        except (ProtocolError, MemoryError) as error:  # the latter of a length that nobody sent
+            self.close()
+            raise BrokenOff(
+                f"{self._who()} answered {method} with something else than Thrift ({error}): give the address of a "
+                "Thrift server; look what listens there with: ss -ltnp"
+            ) from None
+
+    def _who(self) -> str:
+        return f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"
 
     def _no_hbtable(self, method: str) -> str:
         place = f"{self.host}:{self.port}"
