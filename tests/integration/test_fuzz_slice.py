@@ -23,6 +23,12 @@ def test_a_run_of_few_messages_measures_memory_too() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_broken_logins_come_in_by_each_way_as_well(seed: int) -> None:
+    assert logins(100, seed, loud=False) >= 100
+
+
+@pytest.mark.integration
 def test_broken_logins() -> None:
     assert logins(3_000, seed=20061108, loud=False) >= 3_000
 
