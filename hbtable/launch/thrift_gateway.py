@@ -110,7 +110,7 @@ def reload_security(security: GatewaySecurity) -> None:
     except InvalidConfiguration as error:
         log.error("the certificates stay as they were: %s", error)
     else:
-        log.info("read the certificates again")
+        log.info("read the certificates again, and nothing else: superusers, groups and proxies need a restart")
 
 
 @switches
