@@ -11,7 +11,7 @@ from tests.harness import java_patterns
 @pytest.mark.integration
 @pytest.mark.slow
 def test_random_filters_give_way_and_answer_as_they_do_alone(tmp_path: Path) -> None:
-    assert campaign(50, 20061106, tmp_path, most_bytes=300_000, stretch_seconds=1.0, loud=False) == []
+    assert campaign(25, 20061106, tmp_path, most_bytes=300_000, stretch_seconds=1.0, loud=False) == []
 
 
 @pytest.mark.integration

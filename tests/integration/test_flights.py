@@ -1,4 +1,4 @@
-"""8,000 of the flights, with a small split size; `make verify` loads 30,000 and exports them, `make flights` and
+"""3,000 of the flights, with a small split size; `make verify` loads 30,000 and exports them, `make flights` and
 `make transfer` take all of them."""
 
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.harness.tiers import long_test
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
-def test_eight_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
-    campaign(rows=8000, split="256 KiB", seed=13, folder=tmp_path)
+def test_three_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
+    campaign(rows=3000, split="96 KiB", seed=13, folder=tmp_path)
 
 
 @long_test("30,000 flights")

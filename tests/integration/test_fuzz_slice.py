@@ -13,7 +13,7 @@ from tests.harness.fresh_seed import fresh_seed
 
 @pytest.mark.integration
 def test_broken_messages_in_process() -> None:
-    assert in_process(30_000, seed=20061106, loud=False) >= 30_000
+    assert in_process(12_000, seed=20061106, loud=False) >= 12_000
 
 
 @pytest.mark.integration

@@ -16,6 +16,7 @@ import hbtable
 from hbtable import mapreduce
 from hbtable.errors import Corruption
 from hbtable.mapreduce.work_folder import WorkFolder
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.integration
@@ -227,7 +228,7 @@ def test_a_job_that_has_ended_begins_anew(tmp_path: Path, job: Job, on: Any) -> 
         mapreduce.run(table, number, one_more, None, **given)  # another job may have the folder of one that has ended
 
 
-@pytest.mark.parametrize("over", ["the program", "the folder"])
+@pytest.mark.parametrize("over", ["the program", *taking_turns(["the folder"], 2)])
 def test_a_table_that_was_dropped_or_emptied_is_another_one(tmp_path: Path, over: str) -> None:
     """What the job had written is gone, and went on with it was half of the output. Over a port: test_mapreduce.py."""
     with hbtable.open(tmp_path / "data") as db, contextlib.ExitStack() as stack:

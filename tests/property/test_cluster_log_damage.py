@@ -17,6 +17,7 @@ from hbtable.fs.interface import HDFS, WEBHDFS
 from hbtable.fs.memory import MemoryFileSystem
 from tests.harness.cluster_log import FOLDER, INCARNATION, Change, ClusterLog
 from tests.harness.sorted_log import sort_log
+from tests.harness.tiers import generated
 
 OPERATIONS = {HDFS: ("create", "append", "sync"), WEBHDFS: ("put_new",)}
 kinds = pytest.mark.parametrize("kind", [HDFS, WEBHDFS])
@@ -104,7 +105,7 @@ def check_loud(story: Story, files: dict[str, bytes], what: str, clean: bool) ->
 
 @kinds
 @pytest.mark.parametrize("clean", [False, True])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=generated(10), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_damage_is_loud_unless_no_watermark_covers_it(kind: str, clean: bool, seed: int) -> None:
     story = Story(kind, seed, clean=clean)
@@ -119,7 +120,7 @@ def test_damage_is_loud_unless_no_watermark_covers_it(kind: str, clean: bool, se
 
 
 @kinds
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=generated(15), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_lost_file_is_loud_unless_all_of_it_is_in_another(kind: str, seed: int) -> None:
     story = Story(kind, seed)
@@ -129,7 +130,7 @@ def test_a_lost_file_is_loud_unless_all_of_it_is_in_another(kind: str, seed: int
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=generated(40), deadline=None)
 @given(seed=st.integers(0, 10**6), fencers=st.integers(1, 3))
 def test_what_was_acknowledged_before_a_fence_is_in_the_manifest_and_nothing_after(
     kind: str, seed: int, fencers: int

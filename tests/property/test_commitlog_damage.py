@@ -22,6 +22,7 @@ from hbtable.fs.interface import LOCAL, FileStatus
 from hbtable.metrics.registry import Registry
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sorted_log import sort_log
+from tests.harness.tiers import generated
 
 pytestmark = pytest.mark.slow
 
@@ -220,7 +221,7 @@ def crash_states(
 
 
 @pytest.mark.parametrize("refusals", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=generated(12), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_after_a_crash_at_any_byte_everything_acknowledged_is_there(refusals: bool, seed: int) -> None:
     """Durability "sync": a loss of power. A refused change may only show while no later segment cut it off."""
@@ -256,7 +257,7 @@ def test_after_a_crash_at_any_byte_everything_acknowledged_is_there(refusals: bo
 
 
 @pytest.mark.parametrize("refusals", [False, True])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=generated(8), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_os_after_a_loss_of_power_a_prefix_without_holes_is_there(refusals: bool, seed: int) -> None:
     story = Story(seed, "os", False, refusals)
@@ -297,7 +298,7 @@ def last_group(story: Story) -> set[Change]:
 
 
 @pytest.mark.parametrize("clean", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=generated(12), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_flipped_bit_is_loud_unless_no_watermark_covers_it(clean: bool, seed: int) -> None:
     story = Story(seed, "sync", clean, False)
@@ -317,7 +318,7 @@ def test_a_flipped_bit_is_loud_unless_no_watermark_covers_it(clean: bool, seed: 
 
 
 @pytest.mark.parametrize("durability", ["sync", "os"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=generated(8), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_file_cut_short_or_lost_never_leaves_a_hole(durability: str, seed: int) -> None:
     story = Story(seed, durability, seed % 2 == 0, False)
@@ -339,7 +340,7 @@ def _check_cut(story: Story, is_last: bool, length: int, read: Callable[[], list
     assert found == story.called[: len(found)]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=generated(10), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_sorted_and_unsorted_logs_give_each_tablet_the_same(seed: int) -> None:
     story = Story(seed, "sync", False, True)

@@ -20,6 +20,7 @@ from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest
 from hbtable.model.schema import KEEP_DELETED_CELLS, FamilySchema, TableSchema
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, everything
+from tests.harness.tiers import generated
 
 ROWS = (b"a", b"m")
 QUALIFIERS = (b"", b"p", b"q")
@@ -204,5 +205,5 @@ def _by_row(rows: list[tuple[bytes, list[tuple[bytes, int, bytes]]]]) -> dict[by
 
 
 TestDeletedCells = KeepingMachine.TestCase
-TestDeletedCells.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+TestDeletedCells.settings = settings(max_examples=generated(12), stateful_step_count=20, deadline=None)
 TestDeletedCells = pytest.mark.filterwarnings("default")(TestDeletedCells)

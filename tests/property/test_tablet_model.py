@@ -28,6 +28,7 @@ from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import Stack
 from hbtable.tablet.wall_clock import SteadyWallClock
 from tests.harness.tablet_bench import Bench, everything
+from tests.harness.tiers import generated
 
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"c\xff", b"d"])
 QUALIFIERS = st.sampled_from([b"", b"q", b"q\x00", b"\xff"])
@@ -397,7 +398,7 @@ def joined(
 
 
 TestTabletModel = TabletMachine.TestCase
-TestTabletModel.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+TestTabletModel.settings = settings(max_examples=generated(50), stateful_step_count=30, deadline=None)
 TestTabletModel = pytest.mark.filterwarnings("default")(TestTabletModel)
 
 

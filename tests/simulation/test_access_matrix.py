@@ -221,7 +221,11 @@ def test_sequences_of_several_users(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("unmarked")
 @pytest.mark.parametrize(
-    ("session", "least", "holes"), [(Thrift1Session, 34, 12), (LibrarySession, 32, 12), (TypedSession, 27, 10)]
+    ("session", "least", "holes"),
+    [
+        (Thrift1Session, 34, 12),
+        *taking_turns([pytest.param(LibrarySession, 32, 12), pytest.param(TypedSession, 27, 10)], 2),
+    ],
 )
 def test_sequences_of_several_users_through_the_other_doors(
     session: type[Session], least: int, holes: int, capsys: pytest.CaptureFixture[str]
