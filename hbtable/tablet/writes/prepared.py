@@ -9,7 +9,8 @@ keys, where the pairs are more than one may hold. The share is told by Python's 
 compute (unless PYTHONHASHSEED is set): by a checksum, he could choose keys that all come into one dict.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from hbtable.encoding.cell_key import Pair
@@ -52,20 +53,27 @@ def prepared_memtables(pairs: Sequence[Pair], sequence: int, pause: Callable[[],
 
 @switches
 def _prepared(pairs: Sequence[Pair], sequence: int, pause: Callable[[], None]) -> Memtable:
-    memtable = _filled(pairs, sequence, pause)
+    memtable = _filled(parts_of(pairs, _PART), sequence, pause)
     if memtable.cells < len(pairs):  # a key came twice, and the checksum of its first pair says nothing any more
         latest: dict[bytes, bytes] = {}
         for part in parts_of(pairs, _PART):
             latest.update(part)
             pause()
-        memtable = _filled(list(latest.items()), sequence, pause)
+        for _ in memtable.taken_apart():
+            pause()
+        items = iter(latest.items())
+        memtable = _filled(iter(lambda: list(islice(items, _PART)), []), sequence, pause)
+        while latest:
+            for _ in range(min(len(latest), _PART)):
+                latest.popitem()
+            pause()
     return memtable
 
 
 @switches
-def _filled(pairs: Sequence[Pair], sequence: int, pause: Callable[[], None]) -> Memtable:
+def _filled(parts: Iterable[Sequence[Pair]], sequence: int, pause: Callable[[], None]) -> Memtable:
     memtable = Memtable()
-    for part in parts_of(pairs, _PART):
+    for part in parts:
         memtable.add(part, sequence, checksum_of(part))
         pause()
     return memtable
