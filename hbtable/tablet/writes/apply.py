@@ -233,7 +233,7 @@ class WriteBuilder:
                 continue
             sequence += 1
             operations = size.paced(row, mutation.operations, pause)
-            pairs, row_time, _ = self._any(mutation, operations, now, sequence, by_stack, _NOT_COUNTED, of_row)
+            pairs, row_time, _ = self._any(mutation, operations, now, sequence, by_stack, _NOT_COUNTED, of_row, pause)
             time = max(time, row_time)
             if not mutation.skip_log:
                 logged += 1
@@ -269,6 +269,7 @@ class WriteBuilder:
         by_stack: list[list[Pair]],
         large_bytes: int,
         pairs: list[Pair],
+        pause: Callable[[], None] | None = None,
     ) -> tuple[list[Pair], int, int]:
         """(the pairs, also added to `by_stack` and to `pairs`; the newest time assigned by the server, 0 when none was;
         `large_bytes` and those of its large cells)."""
@@ -284,8 +285,7 @@ class WriteBuilder:
         assigned = 0
         counted = self._counted_bytes
         deleted = False
-        ttls = mutation.ttls
-        by_sequence = self._layout.by_sequence
+        ttls, by_sequence = mutation.ttls, self._layout.by_sequence
         own_by_stack = stacks_of_own(by_stack, by_sequence)
         for place_in_row, operation in enumerate(operations):
             kind, family, qualifier, timestamp, value = operation
@@ -318,7 +318,8 @@ class WriteBuilder:
                 self._tally.markers += 1
         if deleted or assigned > now:
             clock.note(row, assigned, deleted)
-        return take_unmasked(pairs, len(prefix), by_sequence, own_by_stack, by_stack), assigned, large_bytes
+        found = take_unmasked(pairs, len(prefix), by_sequence, own_by_stack, by_stack, pause)
+        return found, assigned, large_bytes
 
     def _large(self, mutation: RowMutation, operation: Operation, size: int, before: int) -> int:
         """The bytes of all large cells, with those `before` this one. LimitExceeded, IsHeavy."""

@@ -4,10 +4,12 @@ All operations of a mutation have one sequence, so its markers mask none of its 
 A put before a delete has to go at once, because nothing could tell later that the delete came after it.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 
 from hbtable.encoding.cell_key import INVERT, Pair
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
+from hbtable.runtime.slices import with_pauses
+from hbtable.switches import switches_if_given
 
 
 def stacks_of_own(by_stack: list[list[Pair]], families: Collection[bytes]) -> list[list[Pair]]:
@@ -15,29 +17,37 @@ def stacks_of_own(by_stack: list[list[Pair]], families: Collection[bytes]) -> li
     return [[] for _ in by_stack] if families else by_stack
 
 
+@switches_if_given
 def take_unmasked(
     pairs: list[Pair],
     row_bytes: int,
     families: Collection[bytes],
     own_by_stack: list[list[Pair]],
     by_stack: list[list[Pair]],
+    pause: Callable[[], None] | None = None,
 ) -> list[Pair]:
     """The `pairs` of one mutation without the puts that a later one masks; `by_stack` gets those of `own_by_stack`.
-    `row_bytes`: what of each key is the row's; `families`, as they stand in keys: those that order by sequence."""
+    `row_bytes`: what of each key is the row's; `families`, as they stand in keys: those that order by sequence.
+    `pause` lets others run between parts of very many."""
     if not families:
         return pairs
-    masked = _masked_by_later(pairs, row_bytes, families)
+
+    def paced(pairs: Iterable[Pair]) -> Iterable[Pair]:
+        return pairs if pause is None else with_pauses(pairs, pause)
+
+    masked = _masked_by_later(paced(reversed(pairs)), row_bytes, families)
     for stack, own in zip(by_stack, own_by_stack, strict=True):
-        stack += [pair for pair in own if id(pair) not in masked]
-    return [pair for pair in pairs if id(pair) not in masked]
+        stack += [pair for pair in paced(own) if id(pair) not in masked]
+    return [pair for pair in paced(pairs) if id(pair) not in masked]
 
 
-def _masked_by_later(pairs: list[Pair], row_bytes: int, families: Collection[bytes]) -> set[int]:
+@switches_if_given
+def _masked_by_later(newest_first: Iterable[Pair], row_bytes: int, families: Collection[bytes]) -> set[int]:
     """The id() of each."""
     upto: dict[tuple[bytes, bool], int] = {}  # (what of the key, whether of a whole family) -> the newest time masked
     exact: set[tuple[bytes, bool, int]] = set()
     masked: set[int] = set()
-    for pair in reversed(pairs):
+    for pair in newest_first:
         key = pair[0]
         family = key[: key.index(b"\x00", row_bytes)]
         if family[row_bytes:] not in families:

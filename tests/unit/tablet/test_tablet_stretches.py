@@ -10,6 +10,7 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.condition import ANY_CELL
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, EVERYTHING, ReadSpec, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from tests.harness.stretches import LONGEST, counted_stretches
@@ -118,6 +119,30 @@ def test_no_call_keeps_others_waiting(bench: Bench, name: str) -> None:
         with counted_stretches(bench.runtime) as stretches:
             call(tablet)
         stretches.check()
+
+    bench.run(main)
+
+
+def _puts_and_deletes() -> RowMutation:
+    """Of columns each of which is put, and then deleted."""
+    kinds = ((PUT, b"v"), (DELETE_COLUMN, b""))
+    return RowMutation(
+        b"wide",
+        [(kind, b"f", b"%07d" % number, 7, value) for number in range(COLUMNS // 2) for kind, value in kinds],
+    )
+
+
+def test_a_write_that_masks_much_of_itself_keeps_nobody_waiting() -> None:
+    """Where sequence decides, each of its cells is looked at once more."""
+    bench = Bench(schema=TableSchema(b"t", {b"f": FamilySchema(b"f", new_version_behavior=True)}))
+
+    def main() -> None:
+        bench.options = TabletOptions(worker_bytes=1 << 50)
+        tablet = bench.open()
+        with counted_stretches(bench.runtime) as stretches:
+            tablet.mutate([_puts_and_deletes()])
+        stretches.check(LONGEST // 4)
+        assert tablet.read_rows([b"wide"], EVERYTHING) == []
 
     bench.run(main)
 
