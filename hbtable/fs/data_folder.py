@@ -19,7 +19,7 @@ import errno
 import fcntl
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed
@@ -167,9 +167,10 @@ class DataFolder:
                 folder_socket.remove_from(self._descriptor)
             _HELD.discard((os.getpid(), self._ids[0]))
             os.ftruncate(self._lock, 0)
-            _free(self._lock)
-            _free(self._descriptor)
-            self._lock = self._descriptor = -1
+            freed = self.descriptors
+            self._lock = self._descriptor = -1  # before: their numbers may be another file's then
+            for descriptor in freed:
+                _free(descriptor)
 
 
 @final
@@ -193,7 +194,8 @@ class FolderForReading:
                     undo.callback(_free, lock)
                 _lock(root, lock, descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
                 self._ids = (id_of(os.fstat(descriptor)), None if lock is None else id_of(os.fstat(lock)))
-                self._undo = undo.pop_all()
+                self._held = [descriptor] if lock is None else [lock, descriptor]
+                undo.pop_all()
         except OSError as error:
             raise _unusable(error, root) from error
 
@@ -212,9 +214,16 @@ class FolderForReading:
         """As DataFolder.check_held."""
         check_same(self.root, self._ids)
 
+    @property
+    def descriptors(self) -> Sequence[int]:
+        """As DataFolder.descriptors; there need not be a LOCK."""
+        return self._held
+
     def close(self) -> None:
         """Idempotent."""
-        self._undo.close()
+        freed, self._held = self._held, []
+        for descriptor in freed:
+            _free(descriptor)
 
 
 @contextlib.contextmanager

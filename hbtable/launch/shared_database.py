@@ -178,6 +178,7 @@ class SharedDatabase:
 
     def leave_to_parent(self) -> None:
         """In a forked child."""
+        self._storage.leave_to_parent()
         if self._gateway is not None:
             self._gateway.leave_to_parent()
 

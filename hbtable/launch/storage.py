@@ -16,6 +16,7 @@ from hbtable.fs.under_way import MarksFile
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.network.unix_sockets import let_go
 
 MEMORY: Final = ":memory:"
 """The path of a database that ends with its handle."""
@@ -56,6 +57,10 @@ class Storage(ABC):
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
         """In the hub. A cluster on this storage, which is not started yet, and the lock service below it."""
 
+    def leave_to_parent(self) -> None:
+        """In a forked child, which would keep other processes out for as long as it lives: it lets go of the lock."""
+        return
+
     @abstractmethod
     def close(self) -> None:
         """After everything on it is closed."""
@@ -79,6 +84,9 @@ class _OnDisk(Storage):
 
     def check_held(self) -> None:
         self._folder.check_held()
+
+    def leave_to_parent(self) -> None:
+        let_go([descriptor for descriptor in self._folder.descriptors if descriptor >= 0])
 
     def close(self) -> None:
         self._folder.close()

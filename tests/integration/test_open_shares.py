@@ -141,17 +141,42 @@ def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) ->
                 for connected in (before, after):
                     with pytest.raises(hbtable.Unavailable, match="no process shares"):
                         connected.tables()
+            with hbtable.open(folder, durability="os") as next_owner:  # the child has nothing of the lock
+                assert next_owner.tables() == [b"t"]
         finally:
             os.kill(child, signal.SIGKILL)
 
-    def is_free() -> bool:  # the child had inherited the lock
-        try:
-            hbtable.open(folder, durability="os").close()
-        except hbtable.AlreadyExists:
-            return False
-        return True
 
-    eventually(is_free, SOON_SECONDS, "a folder that nobody has")
+READS_WITH_A_CHILD = """
+import os, sys, time
+import hbtable
+reading = hbtable.open(sys.argv[1], read_only=True)
+child = os.fork()
+if not child:
+    time.sleep(3600)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_reader_s_child_keeps_nobody_from_writing(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with hbtable.open(folder, durability="os") as database:
+        database.create_table("t", ["f"])
+    command = [sys.executable, "-c", READS_WITH_A_CHILD, str(folder)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(None)
+    ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        try:
+            with pytest.raises(hbtable.AlreadyExists, match="only reads it"):
+                hbtable.open(folder, durability="os")
+            process.kill()
+            process.wait()
+            hbtable.open(folder, durability="os").close()
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 HELD_ON_ARRIVAL = """

@@ -39,8 +39,8 @@ def serve_unix(
 
 
 def let_go(descriptors: list[int]) -> None:
-    """In a forked child: the connections and ports of the parent end with it, and not with its last child. Each number
-    stays taken, by nothing: objects that the child inherited refer to it."""
+    """In a forked child: connections, ports and locks of the parent end with it, and not with its last child. Each
+    number stays taken, by nothing: objects that the child inherited refer to it."""
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for descriptor in descriptors:
         os.dup2(nothing, descriptor, inheritable=False)
