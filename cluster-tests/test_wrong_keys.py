@@ -3,6 +3,7 @@ file, and what to do."""
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hbtable.access.cluster_key_file import make_cluster_key
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
-from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = pytest.mark.java
 
@@ -73,6 +74,24 @@ def test_an_operators_command_says_that_its_key_is_wrong(cluster: ProcessCluster
     code, text = said(wrong, "check", *digest)
     assert code
     assert f"the tablet server at 127.0.0.1:{server.rpc_port} and this process do not come together" in text
+
+
+def test_a_check_beside_a_server_with_another_key_names_it_and_does_not_wait(
+    cluster: ProcessCluster, tmp_path: Path
+) -> None:
+    """The master has the operator's key, and the only server, which serves all, another one."""
+    make_cluster_key(str(tmp_path / "other.key"))
+    assert cluster.masters[0].stop() == 0
+    server, other = cluster.servers[0], defines(tmp_path, key="other.key")
+    cluster.start_master(*other)  # one server that refuses it does not keep it from starting
+    right = tmp_path / "right.toml"
+    right.write_text(cluster.config.read_text().replace("[cluster]\n", f'[cluster]\nkey = "{tmp_path}/other.key"\n'))
+    began = time.monotonic()
+    code, text = said(right, "check", *defines(tmp_path, key=""))
+    assert time.monotonic() - began < in_time(30)
+    assert code
+    assert f"the tablet server at 127.0.0.1:{server.rpc_port} and this process do not come together" in text
+    assert "METADATA cannot be read through the cluster's servers" in text
 
 
 def test_a_role_with_another_key_does_not_start_also_where_there_is_no_master(

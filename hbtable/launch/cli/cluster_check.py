@@ -6,6 +6,8 @@ is down METADATA is read from its files, and logs are ended in an overlay, as a 
 """
 
 import logging
+import sys
+from typing import Final
 
 from hbtable.commitlog.recovery.fencing import FencingOptions, fence
 from hbtable.commitlog.recovery.manifest import list_log, manifest_path
@@ -34,6 +36,9 @@ from hbtable.switches import switches
 
 _TRIES = 3
 """Begun anew when the cluster started or stopped meanwhile."""
+_RETRY_SECONDS: Final = 30.0
+_BESIDE_REFUSALS_SECONDS: Final = 0.5
+"""The same beside a tablet server that takes no calls of this process: what it serves is not to be had by waiting."""
 REPAIR_CLUSTER = "stop all roles, then run `hbtable repair --config FILE`"
 
 
@@ -43,18 +48,29 @@ def check_cluster(config: str, define: tuple[str, ...], as_json: bool) -> int:
     runtime = GeventRuntime()
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
     with reached(runtime, config, define, "check", looks_only=True) as cluster:
-        check, code = checked(runtime, cluster.fs, cluster.session, cluster.transport)
+        for one in cluster.refusals:
+            print(f"hbtable: {one}", file=sys.stderr)  # noqa: T201 -- its tablets are asked for in vain
+        retries_for = _RETRY_SECONDS if not cluster.refusals else _BESIDE_REFUSALS_SECONDS
+        check, code = checked(runtime, cluster.fs, cluster.session, cluster.transport, retries_for)
     print_check(check, code, as_json)
     return code
 
 
 @switches
-def checked(runtime: Runtime, fs: FileSystem, session: Session, transport: Transport) -> tuple[Check, int]:
-    """*Switches.* The check that has run, and the exit code."""
+def checked(
+    runtime: Runtime,
+    fs: FileSystem,
+    session: Session,
+    transport: Transport,
+    retry_seconds: float = _RETRY_SECONDS,
+) -> tuple[Check, int]:
+    """*Switches.* The check that has run, and the exit code. `retry_seconds`: for each call about METADATA."""
     for _ in range(_TRIES - 1):
         serving = bool(ServerFile.living(session))
         try:
-            found = _serving(runtime, fs, session, transport) if serving else _stopped(runtime, fs, session)
+            found = (
+                _serving(runtime, fs, session, transport, retry_seconds) if serving else _stopped(runtime, fs, session)
+            )
         except FileNotFound:
             if serving:
                 raise
@@ -65,12 +81,15 @@ def checked(runtime: Runtime, fs: FileSystem, session: Session, transport: Trans
             continue  # nobody has fenced the log of a server that began meanwhile
         if not found[0].findings or serving == bool(ServerFile.living(session)):
             return found
-    return _serving(runtime, fs, session, transport)
+    return _serving(runtime, fs, session, transport, retry_seconds)
 
 
 @switches
-def _serving(runtime: Runtime, fs: FileSystem, session: Session, transport: Transport) -> tuple[Check, int]:
-    served = ServedMetadata(Locator(session, transport, runtime, LocatorOptions(retry_policy=RetryPolicy(30.0))))
+def _serving(
+    runtime: Runtime, fs: FileSystem, session: Session, transport: Transport, retry_seconds: float
+) -> tuple[Check, int]:
+    options = LocatorOptions(retry_policy=RetryPolicy(retry_seconds))
+    served = ServedMetadata(Locator(session, transport, runtime, options))
     store = ClusterLockStore(session)
     known: dict[str, SSTableFound] = {}
 

@@ -15,7 +15,7 @@ from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_sy
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.cluster_configuration import ClusterOptions, read_cluster_configuration
 from hbtable.launch.roles.addresses import Addresses
-from hbtable.launch.roles.cluster_key import check_key, cluster_key
+from hbtable.launch.roles.cluster_key import check_key, cluster_key, refusing
 from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.planted_nodes import refuse_planted
 from hbtable.launch.roles.startup_checks import check_namenode, open_session
@@ -41,6 +41,8 @@ class ReachedCluster:
     transport: Transport
     address: str
     """Of the files."""
+    refusals: Sequence[str] = ()
+    """A sentence about each tablet server that takes no call of this process, or that it would not believe."""
 
 
 @contextlib.contextmanager
@@ -68,10 +70,13 @@ def reached(
             addresses = Addresses(session)
             rpc = configuration.options("rpc", RpcOptions)
             key = cluster_key(cluster, sound_folder_id(fs))
+            refusals: list[str] = []
             if looks_only:  # who changes files calls no role: every one has to be down
-                check_key(runtime, addresses.first_roles(), rpc, key, configuration.said("cluster", "key"))
+                said = configuration.said("cluster", "key")
+                check_key(runtime, addresses.first_roles(), rpc, key, said)
+                refusals = refusing(runtime, addresses.living_servers(), rpc, key, said)
             transport = RpcTransport(runtime, addresses.server, addresses.master, rpc, key=key)
-            yield ReachedCluster(fs, session, transport, cluster.files)
+            yield ReachedCluster(fs, session, transport, cluster.files, refusals)
         finally:
             session.close()
     finally:

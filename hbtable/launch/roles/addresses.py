@@ -76,8 +76,13 @@ class Addresses:
         cluster. No servers where what the lock service has of them is damaged."""
         master = self.master()
         found = [KnownRole(MASTER_ROLE, master)] if master is not None else []
+        return found + self.living_servers()[:_MOST_ASKED]
+
+    @switches
+    def living_servers(self) -> list[KnownRole]:
+        """All tablet servers that may serve, ascending by address; none where what the lock service has is damaged."""
         try:
             living = [file.address for file in ServerFile.living(self._session).values() if file.address]
         except Corruption:
-            return found
-        return [*found, *(KnownRole(SERVER, address) for address in sorted(living)[:_MOST_ASKED])]
+            return []
+        return [KnownRole(SERVER, address) for address in sorted(living)]

@@ -17,6 +17,7 @@ from hbtable.runtime.network import sockets
 from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 
+_ASKED_AT_ONCE: Final = 32
 log: Final = logging.getLogger(__name__)
 
 
@@ -71,6 +72,17 @@ def check_key(
     return _warn(refusals, said)
 
 
+@switches
+def refusing(
+    runtime: Runtime, roles: Sequence[KnownRole], options: RpcOptions, key: ClusterKey | None, said: str
+) -> list[str]:
+    """*Switches.* A sentence about each of the roles that does not come together with this process."""
+    _, refusals = _asked(runtime, roles, options, key)
+    return [
+        f"the {who} at {address} and this process do not come together: {why}; {said}" for who, address, why in refusals
+    ]
+
+
 class _Refusal(NamedTuple):
     """A role that does not believe this process, or that this process does not believe."""
 
@@ -106,5 +118,5 @@ def _asked(
         finally:
             pool.close()
 
-    together = run_all(runtime, len(roles), [partial(comes_together, role) for role in roles], "a look at the key")
+    together = run_all(runtime, _ASKED_AT_ONCE, [partial(comes_together, role) for role in roles], "a look at the key")
     return True in together, sorted(refusals)
