@@ -24,6 +24,7 @@ from hbtable.launch.roles.planted_nodes import enter_cluster, refuse_strangers_u
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.lockservice.paths import CLUSTER, MASTER
+from hbtable.lockservice.zookeeper import lock_service
 from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
@@ -80,14 +81,21 @@ class Place:
         )
         self.config.chmod(0o600)
 
-    def plant(self, below: str, acl: list[ACL], ephemeral: bool = False, folders: list[ACL] | None = None) -> None:
+    def plant(
+        self,
+        below: str,
+        acl: list[ACL],
+        ephemeral: bool = False,
+        folders: list[ACL] | None = None,
+        data: bytes = PLANTED_USERS,
+    ) -> None:
         """The node, and the folders to it, as the stranger makes them."""
         parts = f"{self.root}{below}".split("/")[1:]
         for number in range(1, len(parts)):
             folder = "/" + "/".join(parts[:number])
             if self._stranger.exists(folder) is None:
                 self._stranger.create(folder, b"", acl=folders or acl)
-        self._stranger.create(f"{self.root}{below}", PLANTED_USERS, acl=acl, ephemeral=ephemeral)
+        self._stranger.create(f"{self.root}{below}", data, acl=acl, ephemeral=ephemeral)
 
     def tell_digest(self) -> None:
         """From here on the stranger is one of the cluster's."""
@@ -323,11 +331,35 @@ def test_a_file_where_a_lock_is_due_is_refused_in_every_cluster(place: Place, di
         place.enter(session)
 
 
+def test_a_cluster_node_of_his_is_named_also_where_the_folder_has_an_id(place: Place) -> None:
+    """The first start was cut off between the folder and ZooKeeper."""
+    place.files.write_file("cluster", b"7" * 32)
+    for data in (b'{"id": "%s", "format": 1, "log_kind": "hdfs"}' % (b"8" * 32), b"junk"):
+        place.plant(CLUSTER, OPEN_ACL_UNSAFE, data=b"0" * 16 + b"\n" + data)
+        with pytest.raises(InvalidConfiguration, match=f"did not make.*{place.root}/cluster "):
+            place.enter(place.session())
+        place.clear()
+    assert place.enter(place.session()) == "7" * 32
+
+
+def test_very_many_nodes_and_long_names_are_refused_soon_and_in_short(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_service, "_MOST_FOUND", 30)
+    for number in range(100):
+        place.plant(f"/{number:03}{'x' * 3000}", OPEN_ACL_UNSAFE)
+    with pytest.raises(InvalidConfiguration, match="and 10 more") as refused:
+        place.enter(place.session())
+    assert len(str(refused.value)) < 10_000
+
+
 def test_another_clusters_nodes_are_not_to_be_deleted(place: Place) -> None:
     place.enter(place.open_session())
     place.files = Folder(place.runtime)
     session = place.session()
-    with pytest.raises(InvalidConfiguration, match=r"If another cluster lives there, choose another cluster\.root"):
+    with pytest.raises(
+        InvalidConfiguration, match=r"If another cluster lives there, mend cluster\.root and cluster\.files"
+    ):
         place.enter(session)
     session.protect_nodes()
     with pytest.raises(InvalidConfiguration, match="the same file for all roles and commands of the cluster"):

@@ -28,12 +28,14 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER, INCARNATIONS, LOCK_SUFFIX, MASTER, MASTERS, SERVERS, UNREACHABLE
 from hbtable.lockservice.state_number import STATE_NUMBER
 from hbtable.lockservice.zookeeper.access import FoundNode, Owner
-from hbtable.lockservice.zookeeper.connection import SAME_DIGEST
+from hbtable.lockservice.zookeeper.connection import SAME_DIGEST, NodeRefused
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 _MOST_NAMED: Final = 20
+_MOST_LETTERS: Final = 200
+"""Of a name, which a stranger chose."""
 _ROOT: Final = ""
 _LOCKS: Final = (f"{MASTERS}+/", f"{UNREACHABLE}+/")
 """Folders of nothing else."""
@@ -99,9 +101,8 @@ def _has_started(session: Surveyed, fs: FileSystem, found: Sequence[FoundNode]) 
     if owner is not Owner.SHARED:
         return owner is not None
     in_folder = sound_folder_id(fs)
-    with contextlib.suppress(Corruption, FileNotFound, UnsupportedFormat):
-        read_cluster(session.read(CLUSTER).data)
-        return bool(in_folder)  # whether it is the same, join_cluster says
+    with contextlib.suppress(Corruption, FileNotFound, UnsupportedFormat, NodeRefused):
+        return bool(in_folder) and read_cluster(session.read(CLUSTER).data)["id"] == in_folder
     return False
 
 
@@ -145,15 +146,15 @@ def _refuse(session: Surveyed, found: list[FoundNode], started: bool) -> None:
         )
     raise InvalidConfiguration(
         f"this cluster has not started yet, and ZooKeeper has nodes in its place that it did not make: {named}. "
-        "Whoever made them would say who its users are. If another cluster lives there, choose another cluster.root. "
-        "If not, delete them (deleteall in zkCli.sh), also those that a role or command made without "
+        "Whoever made them would say who its users are. If another cluster lives there, mend cluster.root and "
+        "cluster.files. If not, delete them (deleteall in zkCli.sh), also those that a role or command made without "
         "cluster.zookeeper_digest, and start again"
     )
 
 
 def _named(session: Surveyed, found: Sequence[FoundNode]) -> str:
     ordered = sorted(found, key=lambda one: one.below)
-    named = ", ".join(f"{session.root}{one.below} ({_why(one)})" for one in ordered[:_MOST_NAMED])
+    named = ", ".join(f"{session.root}{one.below[:_MOST_LETTERS]} ({_why(one)})" for one in ordered[:_MOST_NAMED])
     return named + (f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else "")
 
 

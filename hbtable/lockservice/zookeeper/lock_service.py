@@ -17,7 +17,7 @@ from hbtable.errors import FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.files import check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.lease import Lease
-from hbtable.lockservice.paths import MASTER
+from hbtable.lockservice.paths import CLUSTER, MASTER
 from hbtable.lockservice.zookeeper import nodes, wire
 from hbtable.lockservice.zookeeper.access import FoundNode, NodeAccess, Protected, look_at, protect
 from hbtable.lockservice.zookeeper.changes import Changes, Target, read, read_latest
@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _THREADS: Final = "lock-service"
+_MOST_FOUND: Final = 50_000
 
 
 @final
@@ -250,16 +251,19 @@ class ZooKeeperSession:
 
     @switches
     def find_nodes(self) -> Sequence[FoundNode]:
-        """Every node of the cluster that is there and can be seen. Without a digest, or at ZooKeeper's own root, the
-        master's alone: there everybody may do everything in any case."""
+        """Every node of the cluster that is there and can be seen, up to so many as no cluster has: somebody may have
+        made a million. Without a digest, or at ZooKeeper's own root, the master's alone: there everybody may do
+        everything in any case."""
         found: dict[str, FoundNode] = {}
-        left = ["" if self._access.credentials and self.root else MASTER]
-        while left:
+        left = [CLUSTER, ""] if self._access.credentials and self.root else [MASTER]
+        while left and len(found) < _MOST_FOUND:
             one = left.pop()
+            if one in found:
+                continue
             node, children = self._run(lambda by, one=one: look_at(self._connection, by, self._access, self.root, one))  # type: ignore[misc]
             if node is not None:
                 found[one] = node
-            left += children
+            left[:0] = children
         return tuple(found.values())
 
     # ------------------------------------------------------------ the end
