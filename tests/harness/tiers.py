@@ -54,6 +54,7 @@ LONG: Final = {
     "gunicorn that opens before it forks": 4,
     "the watcher of flask": 4,
     "the watcher of django": 4,
+    "workers of Celery that share the folder": 4,
     "workers of pytest": 4,
 }
 """Tests too long for each run of CI, with about the seconds of the processor that each takes. They spread over SHIFTS

@@ -305,28 +305,44 @@ def test_the_watcher_of_django_that_opened_it_is_named_with_the_page(tmp_path: P
         web.prints(PAGE)
 
 
-@pytest.mark.parametrize("connects", taking_turns([True, False], 2), ids=["connects", "opens before the fork"])
-def test_workers_of_celery(connects: bool, tmp_path: Path, server: str) -> None:
-    for folder in ("queue", "control", "results"):
-        (tmp_path / folder).mkdir()
-    opened = "DATABASE = hbtable.open('data')\nDATABASE.create_table('hits', ['n'])"
-    app = CELERY.replace("OPENED", "" if connects else opened)
-    if connects:
-        app = app.replace("DATABASE", f'hbtable.connect("127.0.0.1", {server})')
+def answers_of_tasks(folder: Path, app: str) -> str:
+    """What four calls of a worker's task give, each on a line."""
+    for name in ("queue", "control", "results", "asking"):
+        (folder / name).mkdir()
     command = ("-m", "celery", "-A", "app", "worker", "--concurrency", "2", "--pool", "prefork", "--loglevel", "INFO")
-    with program(tmp_path, app, *command, "--without-mingle", "--without-gossip") as worker:
+    with program(folder, app, *command, "--without-mingle", "--without-gossip") as worker:
         worker.prints("ready.")
-        (tmp_path / "asking").mkdir()
-        (tmp_path / "asking" / "app.py").write_text(CELERY.replace("OPENED", ""))  # has no database of its own
+        (folder / "asking" / "app.py").write_text(CELERY.replace("OPENED", ""))  # has no database of its own
         asks = (
             "import sys; sys.path.insert(0, 'asking'); import app\n"
             "for each in [app.hit.delay() for _ in range(4)]: print(each.get(timeout=60, propagate=False))"
         )
-        done = ended(tmp_path, "-c", asks)
+        return ended(folder, "-c", asks).stdout
+
+
+@pytest.mark.parametrize("connects", taking_turns([True, False], 2), ids=["connects", "opens before the fork"])
+def test_workers_of_celery(connects: bool, tmp_path: Path, server: str) -> None:
+    opened = "DATABASE = hbtable.open('data')\nDATABASE.create_table('hits', ['n'])"
+    app = CELERY.replace("OPENED", "" if connects else opened)
     if connects:
-        assert sorted(re.findall(r"^\[(\d+), ", done.stdout, re.MULTILINE)) == ["1", "2", "3", "4"], done
+        app = app.replace("DATABASE", f'hbtable.connect("127.0.0.1", {server})')
+    told = answers_of_tasks(tmp_path, app)
+    if connects:
+        assert sorted(re.findall(r"^\[(\d+), ", told, re.MULTILINE)) == ["1", "2", "3", "4"], told
     else:
-        assert done.stdout.count(PAGE) == 4, done
+        assert told.count(PAGE) == 4, told
+
+
+@long_test("workers of Celery that share the folder")
+def test_workers_of_celery_that_share_the_folder(tmp_path: Path) -> None:
+    """The page's program, with a broker made of files."""
+    own = 'broker="redis://localhost", backend="redis://localhost")\n'
+    files = CELERY.partition('celery.Celery("app", ')[2].partition("OPENED")[0]
+    assert own in FILES["tasks.py"]
+    told = answers_of_tasks(tmp_path, FILES["tasks.py"].replace(own, files))
+    assert sorted(told.split()) == ["1", "2", "3", "4"]
+    with hbtable.open(str(tmp_path / "data"), wait=60) as database:
+        assert database.table("hits").counter_get("page", "n:hits") == 4
 
 
 @long_test("workers of pytest")
