@@ -286,6 +286,20 @@ def test_a_root_that_is_changed_for_another_during_the_start_is_noticed(place: P
     place.enter(session)
 
 
+def test_a_list_of_users_that_is_changed_for_another_while_it_is_written_is_told(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = AccountNode.change
+
+    def behind_a_stranger(node: AccountNode, edit: Callable[[Accounts], Accounts]) -> None:
+        place.plant(USERS_PATH, OPEN_ACL_UNSAFE)
+        change(node, edit)
+
+    monkeypatch.setattr(AccountNode, "change", behind_a_stranger)
+    with pytest.raises(InvalidConfiguration, match=rf"choose another password.*{place.root}/users \(others"):
+        raise place.add_user().exception or AssertionError("it was said to be added")
+
+
 def test_a_cluster_that_ran_without_a_digest_is_taken_over(place: Place) -> None:
     before = place.open_session()
     name = place.enter(before)
@@ -296,7 +310,7 @@ def test_a_cluster_that_ran_without_a_digest_is_taken_over(place: Place) -> None
     refuse_strangers_users(knows)
     protects = place.session()
     assert place.enter(protects) == name
-    with pytest.raises(InvalidConfiguration, match=r"start its master with it first.*Nothing was changed"):
+    with pytest.raises(InvalidConfiguration, match=r"start its master with it first"):
         refuse_strangers_users(protects)
     assert f"{place.root}/users" in protects.protect_nodes().changed
     refuse_strangers_users(protects)

@@ -172,9 +172,12 @@ def _of_cluster(path: str | None, define: tuple[str, ...], looks_only: bool) -> 
     where = configuration.options("cluster", ClusterOptions)
     session = open_session(lock_service(GeventRuntime(), configuration), "user", where.zookeeper)
     try:
-        if not looks_only:
-            refuse_strangers_users(session)
+        if looks_only:
+            yield AccountNode(session)
+            return
+        refuse_strangers_users(session)
         yield AccountNode(session)
+        refuse_strangers_users(session, written=True)
     finally:
         session.close()
 

@@ -78,9 +78,22 @@ def refuse_planted(session: Surveyed, fs: FileSystem) -> bool:
 
 
 @switches
-def refuse_strangers_users(session: Surveyed) -> None:
+def refuse_strangers_users(session: Surveyed, written: bool = False) -> None:
     """The same for who changes the list of users, and has no folder of files to compare: a cluster whose nodes are
-    everybody's still has to be protected by its master first."""
+    everybody's still has to be protected by its master first. `written`: he has changed it since he looked."""
+    try:
+        _refuse_strangers_users(session)
+    except InvalidConfiguration as error:
+        if not written:
+            raise
+        raise InvalidConfiguration(
+            f"while the list of users was written somebody else made nodes beside it: he may have read it, so choose "
+            f"another password, and begin again. {error}"
+        ) from error
+
+
+@switches
+def _refuse_strangers_users(session: Surveyed) -> None:
     found = session.find_nodes()
     started = not session.protects or _owner(found, CLUSTER) is not None
     _refuse(session, _not_ours(session, found, started), started)
@@ -89,7 +102,7 @@ def refuse_strangers_users(session: Surveyed) -> None:
         raise InvalidConfiguration(
             f"nodes of ZooKeeper are not protected yet: {_named(session, shared)}. If the cluster ran without "
             "cluster.zookeeper_digest until now, start its master with it first, which protects them; if it never "
-            "ran, a stranger made them: delete them (deleteall in zkCli.sh). Nothing was changed"
+            "ran, a stranger made them: delete them (deleteall in zkCli.sh)"
         )
 
 
