@@ -128,15 +128,17 @@ class Block:
         "values",
     )
 
-    def __init__(self, path: str, offset: int, raw: bytes) -> None:
-        """`raw` as encode_block made it; `path` and `offset` are for Corruption, raised when it cannot be a block."""
-        if len(raw) < _TAIL.size:
+    def __init__(self, path: str, offset: int, raw: bytes, behind: int = 0) -> None:
+        """`raw` as encode_block made it, and so many bytes of something else `behind` it, which are spared a copy;
+        `path` and `offset` are for Corruption, raised when it cannot be a block."""
+        end = len(raw) - behind
+        if end < _TAIL.size:
             raise Corruption(path, offset, "a block without its tail")
-        count, suffix_bytes, interval, shared, unshared, lengths = _TAIL.unpack_from(raw, len(raw) - _TAIL.size)
+        count, suffix_bytes, interval, shared, unshared, lengths = _TAIL.unpack_from(raw, end - _TAIL.size)
         if interval == 0 or not {shared, unshared, lengths} <= {1, 2, 4}:
             raise Corruption(path, offset, "the block's tail makes no sense")
         self._restarts: int = -(-count // interval)
-        self._restarts_at: int = len(raw) - _TAIL.size - 8 * self._restarts
+        self._restarts_at: int = end - _TAIL.size - 8 * self._restarts
         self._columns_at: int = self._restarts_at - count * (shared + unshared + lengths)
         if suffix_bytes > self._columns_at:
             raise Corruption(path, offset, "the block's parts are larger than the block")

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 
 from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, UnsupportedFormat
-from hbtable.sstable.compression import decompress
+from hbtable.sstable.compression import NONE, decompress
 
 MAGIC: Final = b"hbSSTab\n"
 FORMAT_VERSION: Final = 1
@@ -64,6 +64,13 @@ def seal(stored: bytes, compression: int, offset: int) -> tuple[bytes, int]:
 def unseal(path: str, handle: Handle, sealed: bytes) -> bytes:
     """The raw bytes of a part read at its handle. Corruption when anything about it does not check;
     UnsupportedFormat for a compression of a newer hbtable."""
+    raw, behind = unseal_in_place(path, handle, sealed)
+    return raw[:-behind] if behind else raw
+
+
+def unseal_in_place(path: str, handle: Handle, sealed: bytes) -> tuple[bytes, int]:
+    """As unseal(), and how many bytes of something else stand behind the raw ones: what is not compressed is not
+    copied. To copy 8 MB into fresh memory takes 0.3 to 7 ms."""
     if len(sealed) != handle.sealed_bytes or len(sealed) < TRAILER_BYTES:
         raise Corruption(path, handle.offset, f"{len(sealed)} bytes where {handle.sealed_bytes} belong")
     body = memoryview(sealed)[:-4]
@@ -72,8 +79,10 @@ def unseal(path: str, handle: Handle, sealed: bytes) -> bytes:
         raise Corruption(path, handle.offset, "the checksum does not match")
     if checksum != handle.checksum:
         raise Corruption(path, handle.offset, "a whole part, but not the one that belongs here")
+    if sealed[-5] == NONE:
+        return sealed, TRAILER_BYTES
     try:
-        return decompress(sealed[-5], sealed[:-5], path)
+        return decompress(sealed[-5], sealed[:-5], path), 0
     except ValueError as error:
         raise Corruption(path, handle.offset, str(error))
 

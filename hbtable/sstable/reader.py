@@ -18,7 +18,7 @@ from hbtable.sstable.block import Block
 from hbtable.sstable.bloom import ROWCOL, BloomFilter, decode_bloom
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.index import Index, decode_index
-from hbtable.sstable.layout import FOOTER_BYTES, Footer, Handle, decode_footer, unseal
+from hbtable.sstable.layout import FOOTER_BYTES, Footer, Handle, decode_footer, unseal, unseal_in_place
 from hbtable.sstable.properties import Properties, decode_properties
 from hbtable.switches import switches
 
@@ -325,7 +325,9 @@ class SSTableReader:
         for number in range(first, last):
             handle = self._index.handle(number)
             try:
-                block = Block(self.path, handle.offset, _part(self.path, handle, sealed, begin))
+                at = handle.offset - begin
+                part = sealed[at : at + handle.sealed_bytes]  # no copy, where it is all that was read
+                block = Block(self.path, handle.offset, *unseal_in_place(self.path, handle, part))
             except Corruption as error:
                 if blocks:
                     break  # nobody may need more than those before it; who does reads it again

@@ -40,6 +40,24 @@ def test_every_compression(build, pairs_of, compression) -> None:
     assert (len(built.content) < len(plain.content)) == (compression not in ("NONE", "LZO"))
 
 
+def test_a_block_that_was_read_alone_and_is_not_compressed_is_not_copied(build, pairs_of) -> None:
+    """A copy of 8 MB in fresh memory takes 0.3 to 7 ms, in which nobody else is served."""
+    pairs = pairs_of(1, columns=1, value_bytes=100_000)
+    built = build(pairs, compression="NONE")
+    read = []
+
+    def noted(offset: int, size: int) -> bytes:
+        read.append(built.content[offset : offset + size])
+        return read[-1]
+
+    checksum = built.builder.footer_checksum
+    reader = SSTableReader.open(noted, "t/x.sst", len(built.content), BlockCache(1 << 24), checksum)
+    block = reader._load(0)
+    assert block.raw is read[-1]
+    assert list(zip(*block.decoded(), strict=True)) == list(block.between(b"", b"", False)) == pairs
+    assert block.restarts_agree()
+
+
 def test_a_file_without_cells(build) -> None:
     reader = build([]).open()
     assert list(reader.scan(b"", b"")) == list(reader.scan(b"a", b"b")) == []
