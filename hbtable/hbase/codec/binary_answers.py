@@ -14,9 +14,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
 from hbtable.hbase.codec import large_answers
-from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, MANY_CELLS, MANY_PIECES, MANY_ROWS, signed
+from hbtable.hbase.codec.large_answers import (
+    LARGE_VALUE_BYTES,
+    MANY_CELLS,
+    MANY_PIECES,
+    MANY_ROWS,
+    ROWS_AT_ONCE,
+    signed,
+)
 from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.model.cell import Cell, Row
+from hbtable.model.parts import parts_of
 
 _U32: Final = struct.Struct(">I").pack
 _STRING_FIELD: Final = struct.Struct(">BHI").pack
@@ -113,30 +121,53 @@ def rows(head: bytes, value: Sequence[Row] | ScannedPages) -> bytes | Iterator[b
             ))  # fmt: skip
     if len(value) > MANY_ROWS:
         return large_answers.rows(head, value)
+    if len(value) > ROWS_AT_ONCE:
+        return _rows_in_parts(head, value)
     out = [head, _LIST_FIELD(15, 0, 12, len(value))]
+    if not _added(out, value):
+        return large_answers.rows(head, value)
+    out.append(b"\x00")
+    return b"".join(out)
+
+
+def _rows_in_parts(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
+    """Others may run between two parts."""
+    out = [head, _LIST_FIELD(15, 0, 12, len(value))]
+    for part in parts_of(value, ROWS_AT_ONCE):
+        before = len(out)
+        if _added(out, part):
+            yield b"".join(out)
+        else:
+            yield b"".join(out[:before])
+            yield from large_answers.some_rows(part)
+        out = []
+    yield b"\x00"
+
+
+def _added(out: list[bytes], value: Sequence[Row]) -> bool:
+    """Adds the rows. False where they are so many or large that they are to go out as a large answer."""
     for row, found in value:
         if len(found) == 1:
             column, timestamp, content = found[0]
             if len(content) > LARGE_VALUE_BYTES:
-                return large_answers.rows(head, value)
+                return False
             out += (
                 _STRING_FIELD(11, 1, len(row)), row, _ONE_COLUMN(_MAP_MARK, 1, len(column)), column,
                 _STRING_FIELD(11, 1, len(content)), content, _ROW_END(10, 2, timestamp, 0, 0),
             )  # fmt: skip
             continue
         if len(found) > MANY_CELLS or len(out) > MANY_PIECES:
-            return large_answers.rows(head, value)
+            return False
         out += (_STRING_FIELD(11, 1, len(row)), row, _COLUMNS(_MAP_MARK, len(found)))
         for column, timestamp, content in in_map_order(found):
             if len(content) > LARGE_VALUE_BYTES:
-                return large_answers.rows(head, value)
+                return False
             out += (
                 _U32(len(column)), column, _STRING_FIELD(11, 1, len(content)), content,
                 _CELL_END(10, 2, timestamp, 0),
             )  # fmt: skip
         out.append(b"\x00")
-    out.append(b"\x00")
-    return b"".join(out)
+    return True
 
 
 def _sorted_rows(head: bytes, value: Sequence[Row]) -> bytes | Iterator[bytes]:

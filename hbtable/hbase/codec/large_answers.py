@@ -21,6 +21,8 @@ LARGE_VALUE_BYTES: Final = 8 << 10
 MANY_CELLS: Final = 1024
 """So do more cells in one row."""
 MANY_ROWS: Final = 4096
+ROWS_AT_ONCE: Final = 256
+"""Fewer are put together in one stretch: 1000 take 1 ms and more."""
 MANY_PIECES: Final = 32 << 10
 """So does a list of more small parts, of which a cell has five."""
 
@@ -109,6 +111,13 @@ def rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
     out.small += (head, _LIST_FIELD(15, 0, 12, len(value)))
     yield from _row_pieces(out, value)
     out.small.append(b"\x00")
+    yield from out.rest()
+
+
+def some_rows(value: Sequence[Row]) -> Iterator[bytes]:
+    """Those in the middle of an answer."""
+    out = _Pieces()
+    yield from _row_pieces(out, value)
     yield from out.rest()
 
 

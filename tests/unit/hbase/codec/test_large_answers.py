@@ -1,5 +1,6 @@
 """Large answers are the same bytes as others, made in pieces between which others run."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from itertools import count, pairwise, takewhile
 from typing import Any
@@ -89,6 +90,32 @@ def test_others_run_while_a_large_answer_is_made(interface: ThriftInterface, nam
     assert len(pauses) >= 5
     assert b"".join(pieces) == whole
     assert name == "getVer" or all(len(cells) <= FREED_AT_ONCE for _, cells in value)
+
+
+MIDDLING: list[list[tuple[bytes, list[Cell]]]] = [
+    [(b"r%d" % n, many(1)) for n in range(1000)],
+    [(b"r%d" % n, many(20)) for n in range(1000)],
+    [(b"r%d" % n, many(2000 if n == 700 else 2)) for n in range(1000)],
+    [(b"r%d" % n, [(b"f:a", 1, b"v" * (20_000 if n % 300 == 299 else 1))]) for n in range(1000)],
+]
+
+
+@pytest.mark.parametrize("rows", MIDDLING)
+def test_some_hundred_rows_are_put_together_in_parts(
+    interface: ThriftInterface, rows: list[tuple[bytes, list[Cell]]]
+) -> None:
+    """Of which each is as all in one: a thousand rows took more than a millisecond in one stretch."""
+    parts: list[bytes] = []
+
+    def collect(pieces: Iterable[bytes]) -> bytes:
+        parts.extend(pieces)
+        return b"".join(parts)
+
+    method = interface.methods[b"getRows"]
+    answer = BinaryDialect(interface, True, collect).reply(method, 7, rows)
+    assert len(parts) >= 4
+    large = b"".join(large_answers.rows(method.strict_head + (7).to_bytes(4, "big"), rows))
+    assert answer == large
 
 
 COLUMN = thrift2_structs.TColumnValue
