@@ -2,10 +2,10 @@
 
 Connections that are a burden: 5,000 of a byte a second, 3,000 of a byte at the same moment, 1,000 made and closed a
 second, half TLS hellos, 100,000 scanners opened and left, messages over the limit and large ones left unfinished,
-readers that never read, more than there are file descriptors, hundreds that ask without a pause, or all at once for
-long rows, half requests for /metrics and half calls to the port between roles (tests/harness/attackers.py). And calls
-that are a burden each: rows of very many or very large cells, arguments by the hundred thousand, filters that take
-long, deserts of deleted rows (tests/harness/wide_calls.py).
+readers that never read, more than there are file descriptors, hundreds that ask or scan without a pause, or all at once
+for long rows, half requests for /metrics and half calls to the port between roles (tests/harness/attackers.py). And
+calls that are a burden each: rows of very many or very large cells, arguments by the hundred thousand, filters that
+take long, deserts of deleted rows (tests/harness/wide_calls.py).
 
 Printed for each, and failed beyond the bounds:
 
@@ -110,6 +110,7 @@ ATTACKS = (
     # What is put together at once is bounded as transfers are, and a quarter more waits.
     Attack("crowd", 120, 2 * TRANSFER_BYTES + (128 << 20)),
     Attack("deserts", 40, 120 << 20),
+    Attack("scans", 40, 120 << 20),
     # Of each connection the message may grow to its limit.
     Attack("chunks", 20, 2 * TRANSFER_BYTES + (128 << 20)),
     Attack("varints", 20, 120 << 20),

@@ -267,7 +267,15 @@ def crowd(port: int, count: int) -> Did:
 
 def deserts(port: int, count: int) -> Did:
     """Scans of a whole table whose filter lets no row through."""
-    scan = Node(STRUCT, [(7, Node(STRING, b"ValueFilter(=, 'binary:nothing')"))])
+    return _scan_again_and_again(port, count, Node(STRUCT, [(6, Node(STRING, b"ValueFilter(=, 'binary:nothing')"))]))
+
+
+def scans(port: int, count: int) -> Did:
+    """Scans of a whole table, a thousand rows at a time."""
+    return _scan_again_and_again(port, count, Node(STRUCT, []))
+
+
+def _scan_again_and_again(port: int, count: int, scan: Node) -> Did:
     opened = encode(FORMS[1], b"scannerOpenWithScan", Node(STRUCT, [(1, Node(STRING, b"many")), (2, scan)]))
 
     def follow(answer: bytes) -> bytes:
@@ -387,6 +395,7 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
     "batches": batches,
     "crowd": crowd,
     "deserts": deserts,
+    "scans": scans,
     "half_http": half_http,
     "half_calls": half_calls,
     "chunks": chunks,
