@@ -47,7 +47,7 @@ class ConnectionContext:
     __slots__ = (
         "_loaded", "_runtime", "budget", "clock", "draining", "host", "in_flight", "join", "leaving", "log_limiter",
         "message_bytes", "methods", "pause", "port", "read_in_turns", "registry", "relay", "request_gate",
-        "role_relay", "security", "slow", "stall_seconds", "user", "wall_millis", "wires",
+        "role_relay", "security", "slice_end", "slow", "stall_seconds", "user", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +68,7 @@ class ConnectionContext:
         self.request_gate: RequestGates = lambda host, stream=None: runtime.request_gate(host, waiting_calls, stream)
         self.read_in_turns = runtime.read_in_turns
         self.clock: Callable[[], float] = runtime.clock_seconds
+        self.slice_end: Callable[[float], float] = runtime.slice_end
         self.wall_millis: Callable[[], int] = runtime.wall_millis
         self.methods: dict[bytes, ThriftMethod] = interface.methods
         self.wires = wires

@@ -30,6 +30,6 @@ def send_large(answer: bytes | LargeAnswer, framed: bool, stream: Stream, contex
             if now >= until:
                 if until:
                     budget.pause(reservation, context.pause)
-                until = clock() + SLICE_SECONDS
+                until = context.slice_end(SLICE_SECONDS)
     finally:
         budget.end(reservation)

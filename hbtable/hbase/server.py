@@ -271,7 +271,7 @@ class ThriftGateway:
 def _spoken(runtime: Runtime, interface: ThriftInterface) -> dict[sniffing.Protocol, Wire]:
     """The protocols of the port. Large answers are encoded in turns with other work, or, of the compact one, in
     a thread."""
-    collect = paced(runtime.clock_seconds, partial(runtime.sleep, 0.0))
+    collect = paced(runtime.clock_seconds, partial(runtime.sleep, 0.0), runtime.slice_end)
     offload = partial(runtime.offload, "encode")
     return wires(
         BinaryDialect(interface, True, collect),

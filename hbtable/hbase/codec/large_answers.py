@@ -75,19 +75,21 @@ def parts_of(answer: bytes | LargeAnswer) -> Iterator[bytes]:
 
 
 @switches
-def paced(clock: Callable[[], float], pause: Callable[[], None]) -> Callable[[Iterable[bytes]], LargeAnswer]:
-    """A function that collects the pieces of an answer, and *switches* by `pause` every few milliseconds. An empty
-    piece is an occasion to."""
+def paced(
+    clock: Callable[[], float], pause: Callable[[], None], slice_end: Callable[[float], float]
+) -> Callable[[Iterable[bytes]], LargeAnswer]:
+    """A function that collects the pieces of an answer, and *switches* by `pause` behind each slice (the runtime's
+    slice_end). An empty piece is an occasion to."""
 
     def collect(pieces: Iterable[bytes]) -> LargeAnswer:
         answer = LargeAnswer()
-        until = clock() + SLICE_SECONDS
+        until = slice_end(SLICE_SECONDS)
         for piece in pieces:
             if piece:
                 answer.add(piece)
             if clock() >= until:
                 pause()
-                until = clock() + SLICE_SECONDS
+                until = slice_end(SLICE_SECONDS)
         return answer
 
     return collect

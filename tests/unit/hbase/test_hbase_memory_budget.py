@@ -527,7 +527,12 @@ def test_nobody_is_cut_off_for_the_few_bytes_that_a_large_request_is_answered_wi
     trace.budget.arrive(steady, 60 << 10)
     request = trace.budget.begin(None)
     trace.budget.collect(request, 100 << 10)  # once it is decoded
-    context: Any = SimpleNamespace(budget=trace.budget, clock=lambda: trace.now, pause=lambda: None)
+    context: Any = SimpleNamespace(
+        budget=trace.budget,
+        clock=lambda: trace.now,
+        slice_end=lambda seconds: trace.now + seconds,
+        pause=lambda: None,
+    )
     stream: Any = taker
     send_large(b"x" * size, True, stream, context)
     assert (trace.cut, taker.taken) == (cut, 4 + size)

@@ -1,6 +1,6 @@
 """Large answers are the same bytes as others, made in pieces between which others run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from itertools import count, pairwise, takewhile
 from typing import Any
@@ -80,7 +80,7 @@ def test_others_run_while_a_large_answer_is_made(interface: ThriftInterface, nam
     whole = BinaryDialect(interface, True).reply(interface.methods[name.encode()], 7, deepcopy(value))
     value = deepcopy(value)
     clock, pauses = count(), list[int]()
-    collect = paced(lambda: next(clock) / 1000, lambda: pauses.append(1))
+    collect = paced(lambda: next(clock) / 1000, lambda: pauses.append(1), lambda seconds: next(clock) / 1000 + seconds)
     dialect, method = BinaryDialect(interface, True, collect), interface.methods[name.encode()]
     answer = dialect.reply(method, 7, value)
     assert isinstance(answer, LargeAnswer)
@@ -160,7 +160,8 @@ def test_others_run_while_a_large_answer_of_objects_is_made(
         left.append(len(rows) - rows.count(None))
 
     monkeypatch.setattr(answers, "_binary", counted)
-    answer = BinaryDialect(interface, True, paced(lambda: next(clock) / 1000, paused)).reply(method, 7, value)
+    collect = paced(lambda: next(clock) / 1000, paused, lambda seconds: next(clock) / 1000 + seconds)
+    answer = BinaryDialect(interface, True, collect).reply(method, 7, value)
     assert isinstance(answer, LargeAnswer)
     assert max(written) < 10 << 20
     assert sorted(written)[-4] < 10_000
@@ -183,7 +184,7 @@ def test_others_run_while_the_order_of_a_long_row_is_looked_at(monkeypatch: pyte
 
 def test_a_large_value_is_not_copied(interface: ThriftInterface) -> None:
     value = bytes(HUGE)
-    dialect = BinaryDialect(interface, True, paced(lambda: 0.0, lambda: None))
+    dialect = BinaryDialect(interface, True, paced(lambda: 0.0, lambda: None, lambda seconds: seconds))
     answer = dialect.reply(interface.methods[b"get"], 1, [(b"f:a", 1, value)])
     assert isinstance(answer, LargeAnswer)
     assert any(piece is value for piece in answer.take())
@@ -220,3 +221,22 @@ def test_large_answers_arrive_whole(gateway: Any, connect: Any, protocol: str, f
     assert {name: cell.value for name, cell in row.columns.items()} == {b"f:%05d" % n: b"%d" % n for n in range(2_000)}
     (row,) = client.call("getRow", tableName=b"t", row=b"s")
     assert row.columns[b"f:a"].value == bytes(HUGE)
+
+
+def test_the_runtime_says_how_long_an_answer_may_go_on() -> None:
+    """Others run behind each of its slices, however long that is."""
+    now, pauses = 0.0, 0
+
+    def pause() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal now
+        for _ in range(100):
+            now += 0.0001
+            yield b"x"
+
+    collect = paced(lambda: now, pause, lambda seconds: now + seconds / 4)
+    assert len(collect(pieces())) == 100
+    assert 25 <= pauses <= 50
