@@ -55,7 +55,7 @@ CHANGES = st.lists(
     st.tuples(st.just("put"), st.tuples(PUTS, AT))
     | st.tuples(st.just("delete"), st.tuples(CHOSEN, AT))
     | st.tuples(st.just("delete_version"), st.tuples(COLUMNS, AT))
-    | st.tuples(st.just("increment"), st.tuples(COLUMNS, st.sampled_from([1, -5, 2**63 - 1])))
+    | st.tuples(st.just("increment"), st.tuples(OF_ONE_VERSION, st.sampled_from([1, -5, 2**63 - 1])))
     | st.tuples(st.just("append"), st.tuples(PUTS_NOW | st.just({"h:a": "1"}))),
     max_size=4,
 )
