@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import Protocol as Interface
 from typing import final
 
+from hbtable.access.log_limiter import LogLimiter
 from hbtable.access.user import User
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
-from hbtable.hbase.log_limiter import LogLimiter
 from hbtable.hbase.relays.direct_answers import DirectStream
 from hbtable.hbase.relays.direct_calls import DirectCalls, RelayedClient
 from hbtable.hbase.relays.relay import Ask, Relay

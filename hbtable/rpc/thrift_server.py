@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from socket import SHUT_WR
 from typing import Any, Final, Protocol, final
 
+from hbtable.access.log_limiter import LogLimiter
 from hbtable.access.user import User, acting_as
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, Overloaded, UnsupportedFormat
 from hbtable.rpc.admission import Greeted
@@ -109,6 +110,7 @@ class RpcServer:
         self._listener: RpcListener | None = None
         self._join = Joiner(runtime)
         self._peers = Occupancy[Served]()
+        self._log_limiter = LogLimiter(_LOG, runtime.clock_seconds)
         self._without_hello: set[str] = set()
         """Hosts whose last new connection began without one."""
         self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep, runtime.clock_seconds, _ROOM_SECONDS)
@@ -144,7 +146,7 @@ class RpcServer:
         )
         most = options.connections if self._listener is None else min(options.connections, self._listener.capacity)
         if not self._peers.admit(served, most):
-            _LOG.warning("%s was turned away: all %d connections have calls under way", served.peer, most)
+            self._log_limiter.warning("%s was turned away: all %d connections have calls under way", served.peer, most)
             return
         work_for(served.cost)
         try:
@@ -152,15 +154,17 @@ class RpcServer:
         except Foreign as client:
             self._turn_away(socket, peer, client.data)
         except Corruption as error:
-            _LOG.warning("%s was cut off: %s", served.peer, error.reason)
+            self._log_limiter.warning("%s was cut off: %s", served.peer, error.reason)
             if served.frames.checked:
                 with suppress(OSError):
                     served.say_goodbye()  # the call was not begun, and may be sent again
         except Overloaded as error:
-            _LOG.warning("%s was told goodbye in the middle of a call: %s", served.peer, error)
+            self._log_limiter.warning("%s was told goodbye in the middle of a call: %s", served.peer, error)
             served.cut()
         except TimeoutError:
-            _LOG.warning("%s fell silent for %g s in a call and was cut off", served.peer, options.stall_seconds)
+            self._log_limiter.warning(
+                "%s fell silent for %g s in a call and was cut off", served.peer, options.stall_seconds
+            )
         except OSError:
             return  # the peer went away: its business
         finally:
@@ -193,7 +197,7 @@ class RpcServer:
         if greeted.goes_on and not served.answered:
             self._note_version(served, True)
         if greeted.refusal:
-            _LOG.warning("%s was cut off: it was told that %s", served.peer, greeted.refusal)
+            self._log_limiter.warning("%s was cut off: it was told that %s", served.peer, greeted.refusal)
         served.send(greeted.frame)
         served.frames.checked = served.frames.checked or is_hello(message)
         served.frames.tags = greeted.tags or served.frames.tags
@@ -204,7 +208,7 @@ class RpcServer:
             self._without_hello.discard(served.host)
         elif served.host not in self._without_hello and len(self._without_hello) < _HOSTS_NOTED:
             self._without_hello.add(served.host)
-            _LOG.warning(
+            self._log_limiter.warning(
                 "%s began without a hello and is taken for an hbtable of %s: messages to it and from it have no "
                 "checksums until it is upgraded",
                 served.peer,
@@ -215,7 +219,9 @@ class RpcServer:
     def _turn_away(self, socket: Socket, peer: Address, data: bytes) -> None:
         """A client of HBase's Thrift 1, in its own protocol. What it still sends is read, or the reset of the
         connection would take the message away."""
-        _LOG.warning("%s:%s speaks HBase's Thrift: it was sent to a tablet server's Thrift port", peer[0], peer[1])
+        self._log_limiter.warning(
+            "%s speaks HBase's Thrift: it was sent to a tablet server's Thrift port", f"{peer[0]}:{peer[1]}"
+        )
         try:
             socket.settimeout(self._options.stall_seconds)
             socket.sendall(_refused(data))
@@ -247,12 +253,14 @@ class RpcServer:
             unknown = calls.failure(name, sequence, UNKNOWN_METHOD, text)
             if not first:
                 return unknown, True
-            _LOG.warning("%s was cut off: its first message is no hello, and there is no call %s", peer, shown)
+            self._log_limiter.warning(
+                "%s was cut off: its first message is no hello, and there is no call %s", peer, shown
+            )
             return unknown + GOODBYE, False
         try:
             arguments, budget = method.read_call(MessageReader(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:
-            _LOG.warning("%s was cut off: %s: %s", peer, method.name, error)
+            self._log_limiter.warning("%s was cut off: %s: %s", peer, method.name, error)
             return calls.failure(name, sequence, PROTOCOL_ERROR, str(error)), False
         return self._carried_out(method, sequence, arguments, budget), True
 

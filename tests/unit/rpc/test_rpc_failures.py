@@ -11,6 +11,7 @@ from gevent.hub import get_hub
 from gevent.socket import create_connection
 from Hbase_thrift import IOError as HBaseError
 
+from hbtable.access.log_limiter import LINES_OF_ONE
 from hbtable.errors import (
     Corruption,
     HbtableError,
@@ -440,6 +441,20 @@ def test_a_peer_that_talks_nonsense_is_cut_off_and_logged(serving, caplog, garba
         client.close()
     assert "was cut off" in caplog.text
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+@pytest.mark.parametrize("garbage", [b"\0\0\0\4abcd", b"\x80\1\0\1\0\0\0\3get\0\0\0\0\0"])
+def test_a_flood_of_them_is_a_few_lines(serving, caplog, garbage):
+    _, _, address = serving(Service())
+    host, _, port = address.rpartition(":")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5 * LINES_OF_ONE):
+            client = create_connection((host, int(port)), SOON_SECONDS)
+            client.sendall(garbage)
+            while client.recv(1000):
+                pass
+            client.close()
+    assert len(caplog.records) == LINES_OF_ONE
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from hbtable.hbase.log_limiter import LINES, LINES_OF_ONE, LogLimiter
+from hbtable.access.log_limiter import LINES, LINES_OF_ONE, LogLimiter
 
 
 @pytest.fixture
