@@ -58,6 +58,9 @@ def make_thrift_gateway(
     `guard`: None: one is made, if `security` demands it. `listen`: opens the port in another way than by `host` and
     `port`."""
 
+    if security.tls is not None and (reason := security.tls.out_of_force()):
+        log.warning("%s", reason)
+
     def listen_at_port(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
 

@@ -81,7 +81,15 @@ class ServerTls:
     def reload(self) -> None:
         """Reads the files again, for connections from now on. InvalidConfiguration: nothing was changed."""
         _refuse_pipes(self._options)
-        self._context = _context(self._options)
+        context = _context(self._options)
+        if reason := self.out_of_force():
+            raise InvalidConfiguration(reason)
+        self._context = context
+
+    def out_of_force(self) -> str:
+        """The reason why clients that look at the certificate refuse it today: it has expired, or is not valid yet.
+        Empty: they do not for that. The files are those that stand there now."""
+        return _out_of_force(self._options)
 
     def over(self, carrier: Carrier, first: bytes, pause: Callable[[], None]) -> "TlsStream":
         """`first`: what was read from it already. `pause` lets other tasks run. handshake() comes next."""
@@ -262,6 +270,35 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
     return context
 
 
+def _out_of_force(options: TlsOptions) -> str:
+    """The standard library tells no times of a certificate of one's own, so it is shown to a client that trusts it."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname = False
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        server.load_cert_chain(options.certificate, options.key or options.certificate, password=_no_passphrase)
+        client.load_verify_locations(options.certificate)
+    except (OSError, ValueError):
+        return ""  # changed since it was read
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = server.wrap_bio(to_server, to_client, server_side=True), client.wrap_bio(to_client, to_server)
+    for _ in range(_FLIGHTS):
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLCertVerificationError as error:
+                if error.verify_code not in _TIMES:
+                    return ""
+                said = _TIMES[error.verify_code]
+                return f"tls.certificate = {options.certificate!r} {said}, so clients that check it stay out: renew it"
+            except ssl.SSLError:
+                return ""
+    return ""
+
+
 def _refuse_pipes(options: TlsOptions) -> None:
     """A start may wait for whoever writes to one; a server that runs would keep all its clients waiting. What is not
     there is found out later."""
@@ -307,6 +344,9 @@ _REASONS: Final = {
 }
 
 
+_FLIGHTS: Final = 3
+"""Of messages to and fro, in a handshake."""
+_TIMES: Final = {9: "is not valid yet", 10: "has expired"}
 _NOT_OF_THE_CA: Final = "the client's certificate is not of tls.client_ca"
 _REFUSED: Final = {
     9: "the client's certificate, or one between it and its CA, is not valid yet",

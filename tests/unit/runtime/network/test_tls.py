@@ -377,6 +377,27 @@ def test_files_are_read_again_and_kept_when_they_are_of_no_use(tmp_path: Path) -
     assert before.heard() == b"still there"
 
 
+def test_a_certificate_that_has_expired_is_not_taken_for_one_that_has_not(tmp_path: Path) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    tls = ServerTls(TlsOptions(certificate, key))
+    assert tls.out_of_force() == ""
+    for target, name in ((certificate, "expired.pem"), (key, "client.key")):
+        Path(target).write_bytes((FOLDER / name).read_bytes())
+    with pytest.raises(InvalidConfiguration, match="has expired, so clients that check it stay out"):
+        tls.reload()
+    greeted(tls, Wire())
+    assert "has expired" in ServerTls(TlsOptions(certificate, key)).out_of_force()
+
+
+@pytest.mark.parametrize("name", ["client", "renewed", "server", "servers-only", "no-text"])
+def test_any_other_certificate_is_in_force(tmp_path: Path, name: str) -> None:
+    certificate, key = put_certificate("server" if name in ("server", "renewed") else "client", tmp_path)
+    Path(certificate).write_bytes((FOLDER / f"{name}.pem").read_bytes())
+    if name == "renewed":
+        Path(key).write_bytes((FOLDER / "renewed.key").read_bytes())
+    assert ServerTls(TlsOptions(certificate, key)).out_of_force() == ""
+
+
 class InParts:
     """The TLS of a stream, whose write() takes a part of what it gets, as OpenSSL may be told to."""
 
