@@ -87,7 +87,7 @@ class TableAdminCalls:
     @switches
     def createTable(self, table: bytes | None, descriptors: Sequence[ColumnDescriptor] | None) -> None:
         name = self._tables.canonical(table)
-        if names.is_system(name) or self._exists(name):
+        if name == META or self._exists(name):
             raise TableExists(NAME_IN_USE)
         self._admin.create_table(TableSchema(name, family_schemas(shown(name), descriptors)))
 

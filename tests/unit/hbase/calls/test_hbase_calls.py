@@ -210,6 +210,9 @@ def test_tables_from_creation_to_deletion(client: Any) -> None:
     client.call("createTable", tableName=b"default:u", columnFamilies=[family(name=b"f:")])
     error = failure(client, "createTable", tableName=b"u", columnFamilies=[family(name=b"a/b")])
     assert (type(error).__name__, error.message) == ("AlreadyExists", b"table name already in use")
+    client.call("createTable", tableName=b"hbase:u", columnFamilies=[family(name=b"f:")])
+    client.call("disableTable", tableName=b"hbase:u")
+    client.call("deleteTable", tableName=b"hbase:u")
     assert type(failure(client, "createTable", tableName=b"hbase:meta", columnFamilies=[])).__name__ == "AlreadyExists"
     error = failure(client, "createTable", tableName=b"v", columnFamilies=[])
     assert error.message.startswith(b"org.apache.hadoop.hbase.DoNotRetryIOException: Table should have")
