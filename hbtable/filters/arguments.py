@@ -275,7 +275,9 @@ _FILTERS: Final[dict[bytes, Callable[[_Arguments], ex.Leaf]]] = {
     b"CelProjectionFilter": _cel_projection,
 }
 
-OWN_FILTER_NAMES: Final = frozenset((b"CelFilter", b"CelProjectionFilter"))
-"""Those that HBase has not."""
+CEL_FILTER_NAMES: Final = frozenset((b"CelFilter", b"CelProjectionFilter"))
+"""Those with an expression, which decide on whole rows and cannot stand below SKIP."""
+OWN_FILTER_NAMES: Final = CEL_FILTER_NAMES
+"""Those that HBase has not: its list, which `show_filters` prints, is without them."""
 FILTER_NAMES: Final = frozenset(_FILTERS) - OWN_FILTER_NAMES
 """HBase's."""

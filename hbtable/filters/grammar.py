@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import BadFilter
-from hbtable.filters.arguments import OWN_FILTER_NAMES, Argument, as_text, leaf_of
+from hbtable.filters.arguments import CEL_FILTER_NAMES, Argument, as_text, leaf_of
 from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
 from hbtable.switches import switches_if_given
 
@@ -150,8 +150,8 @@ class _Reader:
         self.position += 1
         arguments = self._read_arguments(name)
         self._count_filter(start)
-        if name in OWN_FILTER_NAMES:
-            self._check_own(name, start)
+        if name in CEL_FILTER_NAMES:
+            self._check_expression(name, start)
         simple = self.text[start : self.position]
         self._skip_blanks()
         return leaf_of(name, arguments, simple, start)
@@ -168,7 +168,7 @@ class _Reader:
         if not self._filters % _FILTERS_BETWEEN_PAUSES:
             self._pause()
 
-    def _check_own(self, name: bytes, start: int) -> None:
+    def _check_expression(self, name: bytes, start: int) -> None:
         if self._skips:
             raise self.error(
                 f"Incorrect Filter String: SKIP looks at cells one by one, and {name.decode()} decides on whole rows",

@@ -3,6 +3,7 @@
 import pytest
 
 from hbtable.errors import BadFilter
+from hbtable.filters import arguments, grammar
 from hbtable.filters import expression as ex
 from hbtable.filters.expression import All, AnyOf, Comparison, Skip, While
 from hbtable.filters.grammar import MAX_DEPTH, parse
@@ -148,3 +149,10 @@ def test_nesting_is_bounded_more_tightly_than_long_chains():
         parse(b"SKIP " * 100_000 + b"KeyOnlyFilter()")
     parse(b"(" * MAX_DEPTH + b"KeyOnlyFilter()" + b")" * MAX_DEPTH)
     assert len(parse(b" OR ".join([b"KeyOnlyFilter()"] * 1000)).members) == 1000
+
+
+def test_a_filter_that_hbase_has_not_may_decide_cell_by_cell_and_stand_below_skip(monkeypatch):
+    own = b"FirstKeyOnlyFilter"  # any that decides so
+    monkeypatch.setattr(arguments, "OWN_FILTER_NAMES", arguments.OWN_FILTER_NAMES | {own})
+    monkeypatch.setattr(grammar, "OWN_FILTER_NAMES", arguments.OWN_FILTER_NAMES, raising=False)
+    assert parse(b"SKIP " + own + b"()") == Skip(ex.FirstKeyOnly())
