@@ -271,7 +271,7 @@ def test_the_comparison_finds_what_differs_and_mends_it(servers: list[WarmServer
 
     done = copied(servers, state, "--tables", "compared", "--anew")
     assert done.returncode == 1
-    assert "only there: 4" in done.stderr
+    assert "only at the target: 4" in done.stderr
     assert "the two sides differ" in done.stderr
     with connected(servers[0]) as database:
         database.table("compared").put(b"k4-late", {b"f:a": b"1", b"f:b": b"2"}, timestamp=5)
@@ -293,6 +293,21 @@ def test_versions_that_come_to_light_by_a_delete_are_deleted_as_well(servers: li
     assert done.returncode == 0, done.stderr
     assert "only at the target and deleted: 8" in done.stderr
     assert cells(servers[1], "layers") == cells(servers[0], "layers")
+
+
+def test_thrift1_leaves_what_only_the_target_has(servers: list[WarmServer], tmp_path: Path) -> None:
+    """It said that it had deleted the cell, a hundred times over."""
+    filled(servers[0], "left", 10)
+    assert copied(servers, tmp_path / "state", "--tables", "left").returncode == 0
+    with connected(servers[1]) as database:
+        database.table("left").put(b"more", {b"f:a": b"1"})
+    done = copied(servers, tmp_path / "state", "--tables", "left", "--delete", services=("thrift", "thrift1"))
+    assert done.returncode == 1
+    assert "only at the target: 1\n" in done.stderr
+    assert "deleted:" not in done.stderr
+    assert "are left there: HBase's Thrift1 cannot delete single versions" in done.stderr
+    with connected(servers[1]) as database:
+        assert database.table("left").row(b"more") == {b"f:a": b"1"}
 
 
 @pytest.mark.parametrize("target", ["thrift", "thrift1", "thrift2"])

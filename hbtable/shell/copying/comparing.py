@@ -22,6 +22,8 @@ class PartComparison:
     """Missing ones that are there, and have another time to live of their own: it is not in the digests."""
     repeated: int = 0
     """Rows that differ though no cell is missing or surplus: a cell came twice."""
+    left: int = 0
+    """Surplus ones that were to be deleted, and that the target's server left."""
 
     def add(self, other: "PartComparison") -> None:
         """Adds the comparison of other rows."""
@@ -31,6 +33,7 @@ class PartComparison:
         self.surplus += other.surplus
         self.other_lifetimes += other.other_lifetimes
         self.repeated += other.repeated
+        self.left += other.left
 
     @property
     def alike(self) -> bool:

@@ -48,6 +48,7 @@ class HbtablePeer:
     """A peers.CopyPeer."""
 
     untold = ""
+    why_left = ""
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection

@@ -19,6 +19,8 @@ class CopyPeer(Protocol):
 
     untold: str
     """The settings of a table that this kind of server does not tell, for people."""
+    why_left: str
+    """The reason for which delete() leaves cells, and what helps, for people."""
 
     def identity(self) -> frozenset[str]:
         """cluster_identity's."""

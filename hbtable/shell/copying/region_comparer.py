@@ -139,13 +139,14 @@ class RegionComparer:
         """Mends the ranges until both sides are alike, and says so, or that they are not."""
         mended = MendedRows()
         first = last = self._compared(part.table, ranges, source, target, mended, _Look(True, self._delete))
-        surplus, repeated = 0, first.repeated
+        deleted, left, repeated = 0, 0, first.repeated
         for _ in range(_LOOKS):
             if last.alike:
                 break
             # A version that was deleted may show the one behind it, which was one too many.
-            deletes = self._delete and last.surplus > 0
-            surplus += last.surplus if deletes else 0
+            deletes = self._delete and last.surplus > last.left
+            deleted += last.surplus - last.left if deletes else 0
+            left = last.left
             # All other rows were alike, or had a cell twice. Those that it mends now take their place.
             last = self._compared(part.table, mended.taken(), source, target, mended, _Look(deletes, deletes))
             repeated += last.repeated
@@ -159,7 +160,7 @@ class RegionComparer:
             f", {what}: {number:,}"
             for number, what in (
                 (first.missing, "missing and written"),
-                (surplus or first.surplus, "only at the target" + (" and deleted" if surplus else "")),
+                (deleted, "only at the target and deleted"),
             )
             if number
         )
@@ -169,10 +170,12 @@ class RegionComparer:
         self.differs = True
         self._shown.say(
             f"{name}: {last.source.cells:,} cells, digest {last.source}; the target has {last.target.cells:,}, "
-            f"digest {last.target}; missing: {last.missing:,}, only there: {last.surplus:,}{notes}"
+            f"digest {last.target}; missing: {last.missing:,}, only at the target: {last.surplus:,}{notes}"
         )
         if first.missing and last.missing:
             self._shown.say(part.hidden_cells(self._allow_fewer))
+        if left and last.surplus:
+            self._shown.say(f"{part.shown()}: cells that only the target has are left there: {target.why_left}")
 
     # ---------------------------------------------------------------- both sides
 
@@ -208,7 +211,7 @@ class RegionComparer:
                 missing.clear()
             if len(surplus) >= at_least:
                 if look.deletes:
-                    target.delete(part.table, surplus)
+                    found.left += target.delete(part.table, surplus)
                 surplus.clear()
 
         def gather(rows: list[Row]) -> Callable[[Row], None]:

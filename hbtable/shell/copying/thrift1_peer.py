@@ -26,6 +26,10 @@ class Thrift1Peer:
         "MIN_VERSIONS, BLOCKSIZE, KEEP_DELETED_CELLS, attributes of the table and of families, properties of its "
         "namespace"
     )
+    why_left = (
+        "HBase's Thrift1 cannot delete single versions: delete them in the target's shell, or give its Thrift2 server "
+        "with --to thrift2://"
+    )
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection

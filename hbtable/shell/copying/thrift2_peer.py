@@ -47,6 +47,7 @@ class Thrift2Peer:
     """A peers.CopyPeer."""
 
     untold = ""
+    why_left = "its server did not delete them, and says no reason: look in its log, then give the same command again"
 
     def __init__(self, connection: ShellConnection) -> None:
         self._server = connection

@@ -109,7 +109,7 @@ def test_a_row_that_differed_before_is_compared_whole(tmp_path: Path) -> None:
     del left.source.cells[b"000007"]
     with pytest.raises(ShellError, match="the two sides differ"):
         left.run()
-    assert any("only there: 1" in line for line in left.said)
+    assert any("only at the target: 1" in line for line in left.said)
 
 
 def test_what_it_does_not_see_is_said(tmp_path: Path) -> None:

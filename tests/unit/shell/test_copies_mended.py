@@ -25,6 +25,7 @@ class DictPeer:
     """A peers.CopyPeer of one table of one region."""
 
     untold = ""
+    why_left = ""
 
     def __init__(self, name: str, cells: Cells, page_rows: int = 100) -> None:
         self.name = name
@@ -78,9 +79,11 @@ class DictPeer:
     def close(self) -> None: ...
 
 
-def compared(folder: Path, source: Cells, target: Cells, delete: bool) -> tuple[list[str], DictPeer, DictPeer]:
+def compared(
+    folder: Path, source: Cells, target: Cells, delete: bool, said: list[str] | None = None
+) -> tuple[list[str], DictPeer, DictPeer]:
     """What it said, and the peers. Nothing is left to be copied: the comparison finds all."""
-    said: list[str] = []
+    said = [] if said is None else said
     peers = {"127.0.0.1:1": DictPeer("one", source), "127.0.0.1:2": DictPeer("two", target)}
     state = folder / "state"
     state.unlink(missing_ok=True)
@@ -113,6 +116,36 @@ def test_only_what_was_mended_is_read_again(tmp_path: Path) -> None:
     assert alike.endswith("alike, missing and written: 1, only at the target and deleted: 3")
     assert one.read_rows - len(source) < 200
     assert two.read_rows - len(source) < 200
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_what_the_target_cannot_delete_is_left_and_counted_once(tmp_path: Path, one_by_one: bool) -> None:
+    """It was said to be deleted, a hundred times over. A server that deletes a part of it is asked again."""
+    source: Cells = {b"1": cell()}
+    target: Cells = {b"1": cell(), b"2": cell(), b"3": cell()}
+    calls: list[int] = []
+    said: list[str] = []
+    delete = DictPeer.delete
+
+    def deletes_less(peer: DictPeer, table: bytes, rows: Sequence[Row]) -> int:
+        calls.append(len(rows))
+        done = 1 if one_by_one and len(rows) == 2 else 0
+        delete(peer, table, rows[:done])
+        return len(rows) - done
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(DictPeer, "delete", deletes_less)
+        patched.setattr(DictPeer, "why_left", "it cannot")
+        with pytest.raises(ShellError, match="the two sides differ"):
+            compared(tmp_path, source, target, delete=True, said=said)
+    assert len(target) == (2 if one_by_one else 3)
+    assert calls == ([2, 1] if one_by_one else [2])
+    differs, left, *_ = said
+    if one_by_one:
+        assert differs.endswith("missing: 0, only at the target: 1, only at the target and deleted: 1")
+    else:
+        assert differs.endswith("missing: 0, only at the target: 2")
+    assert left.endswith("cells that only the target has are left there: it cannot")
 
 
 @pytest.mark.parametrize(("looks", "mended"), [(1, False), (1, True), (9, False), (9, True)])
