@@ -2,7 +2,8 @@
 
 Opened at the first call. Structs of thrift/admin.thrift go in and come out as hbtable.hbase.admin.structs. A server's
 exception becomes a ServerError; a connection that cannot be made or breaks becomes CannotConnect, and the next call
-makes a new one. A call is never repeated by itself: it may have been carried out.
+makes a new one. A call is never repeated by itself: it may have been carried out. It does not begin on a connection
+that the server has closed, or closes after its answer, but on a new one.
 """
 
 import os
@@ -17,9 +18,13 @@ from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import FramedSocket, authenticated
 from hbtable.shell.encryption import encrypted, refused
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
-from hbtable.thrift.wire import UNKNOWN_METHOD
+from hbtable.thrift.wire import PROTOCOL_ERROR, UNKNOWN_METHOD
 
 _OTHER_ANSWER: Final = "the answer is not one to this call"
+_CLOSING: Final = ("thrift.message_bytes", "bytes of large requests and answers")
+"""Parts of the refusals of requests that the server does not read to their end: it closes the connection then."""
+_ESTABLISHED: Final = 1
+"""The state of TCP in which neither side has closed the connection."""
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 
@@ -94,11 +99,7 @@ class ShellConnection:
         self._clients = {}
 
     def _call(self, service: str, method: str, arguments: list[object]) -> Any:
-        if self._process != os.getpid():  # a forked child: the connection is the parent's, whose answers it would take
-            self._process = os.getpid()
-            self.close()
-        if not self._clients:
-            self._open()
+        self._begin()
         client = self._client(service)
         from thriftpy2.protocol.cybin.cybin import ProtocolError
         from thriftpy2.thrift import TApplicationException, TDecodeException
@@ -107,11 +108,12 @@ class ShellConnection:
         try:
             return getattr(client, method)(*arguments)
         except self._exceptions as error:
-            raise server_error(error) from None
+            raise self._refused(server_error(error)) from None
         except TApplicationException as error:
             if service == "admin" and error.type == UNKNOWN_METHOD:
                 raise ServerError("", self._no_hbtable(method), classes=class_names(NotSupported())) from None
-            raise ServerError("", f"{method}: {error.message or _OTHER_ANSWER}") from None
+            told = ServerError("", f"{method}: {error.message or _OTHER_ANSWER}")
+            raise self._refused(told, unread=error.type == PROTOCOL_ERROR) from None
         except (TDecodeException, OverflowError, UnicodeError) as error:
             self.close()  # half of the request may be in the buffer
             raise OutOfRange(f"{method} cannot be told this: {error}") from None
@@ -130,6 +132,31 @@ class ShellConnection:
                 f"{self._who()} answered {method} with something else than Thrift ({error}): give the address of a "
                 "Thrift server; look what listens there with: ss -ltnp"
             ) from None
+
+    def _begin(self) -> None:
+        """Opens the connection, unless there is one that can be used."""
+        if self._process != os.getpid():  # a forked child: the connection is the parent's, whose answers it would take
+            self._process = os.getpid()
+            self.close()
+        if self._clients and self._was_closed():
+            self.close()
+        if not self._clients:
+            self._open()
+
+    def _refused(self, told: ServerError, unread: bool = False) -> ServerError:
+        """The same error. Closes the connection where the server does so behind it. `unread`: it could not read the
+        request."""
+        if unread or any(part in str(told) for part in _CLOSING):
+            self.close()
+        return told
+
+    def _was_closed(self) -> bool:
+        """By the server, as far as it is known here: nothing that is sent now would be read. Never known of a socket in
+        a folder."""
+        assert self._socket is not None
+        if self._folder:
+            return False
+        return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != _ESTABLISHED
 
     def _who(self) -> str:
         return f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"
