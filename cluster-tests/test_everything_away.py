@@ -7,11 +7,13 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
+@long_test("a tablet server that everything left")
 def test_a_tablet_server_without_supervisor_lock_service_and_storage_ends(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 import hbtable
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.tcp_balancer import Backend, TcpBalancer, is_ready
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
@@ -70,6 +71,7 @@ def backend(gateway: RoleProcess) -> Backend:
     return Backend(gateway.port, gateway.http_port)
 
 
+@long_test("one of two gateways stops")
 def test_no_client_notices_that_one_of_two_gateways_stops(cluster: ProcessCluster) -> None:
     cluster.create_table("t", [b"1", b"2", b"3"])
     stopping, staying = cluster.start_gateway(), cluster.start_gateway()

@@ -131,6 +131,7 @@ def test_a_server_is_taken_out_of_service_and_put_back(cluster: ProcessCluster, 
     eventually(lambda: ask(first, "rit") == ["0 row(s)"], SOON_SECONDS, "the balancer's moves to it are done")
 
 
+@long_test("compactions, caches and garbage of all servers")
 def test_compactions_caches_garbage_and_slow_requests_of_all_servers(cluster: ProcessCluster, ask: Ask) -> None:
     rows = filled(cluster)
     first, second, third = cluster.servers

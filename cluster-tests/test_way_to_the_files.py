@@ -11,6 +11,7 @@ from hbtable.shell.errors import ServerError
 from tests.harness.real_servers import HdfsServers, free_ports
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.tcp_proxy import TcpProxy
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -51,6 +52,7 @@ def move(cluster: ProcessCluster, tablet: int, target: RoleProcess) -> str:
     return ""
 
 
+@long_test("no way to the files")
 def test_tablets_stay_where_they_are_served_while_a_server_has_no_way_to_the_files(
     cluster: ProcessCluster, hdfs_servers: HdfsServers, own_folder: str
 ) -> None:

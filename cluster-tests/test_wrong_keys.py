@@ -13,6 +13,7 @@ import pytest
 from hbtable.access.cluster_key_file import make_cluster_key
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = pytest.mark.java
@@ -54,6 +55,7 @@ def said(config: Path, *command: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@long_test("an operator's wrong key")
 def test_an_operators_command_says_that_its_key_is_wrong(cluster: ProcessCluster, tmp_path: Path) -> None:
     other, without, wrong = tmp_path / "other.key", cluster.config, tmp_path / "wrong.toml"
     make_cluster_key(str(other))
@@ -112,6 +114,7 @@ def test_a_role_with_another_key_does_not_start_also_where_there_is_no_master(
     cluster.wait_until_served()
 
 
+@long_test("a role without the digest")
 def test_a_command_or_role_without_the_digest_says_so(cluster: ProcessCluster, tmp_path: Path) -> None:
     put_digest(tmp_path / "other", "hbtable:wrong")
     assert said(cluster.config, "user", "add", "ann", "--no-password", "--cluster", *defines(tmp_path)) == (0, "")

@@ -14,7 +14,7 @@ Test = TypeVar("Test", bound=Callable[..., object])
 TURNS: Final = 8
 """Of the values that take turns each `make verify` takes one in so many: others with each seed."""
 
-SHIFTS: Final = 4
+SHIFTS: Final = 6
 """Of the long tests below each `make verify` takes one in so many."""
 
 LONG: Final = {
@@ -75,6 +75,12 @@ LONG_ON_CLUSTERS: Final = {
     "users at every gateway": 28,
     "a folder of thousands": 25,
     "one that may not give up": 25,
+    "compactions, caches and garbage of all servers": 30,
+    "a role without the digest": 30,
+    "one of two gateways stops": 28,
+    "no way to the files": 26,
+    "a tablet server that everything left": 22,
+    "an operator's wrong key": 18,
 }
 """The same in `make cluster-test-waiting`, with the seconds that each took beside others."""
 
