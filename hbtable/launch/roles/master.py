@@ -87,7 +87,7 @@ class MasterProcess:
         access = superusers_pages(self._runtime, self._configuration.options("auth", AuthOptions), users)
         self._status.open(self._listen.host, self._listen.http_port, access=access)
         self._memory = environment.watch_memory(registry, [self._rpc.budget])
-        self._protection = NodeProtection(self._runtime, session, lambda: master.acting)
+        self._protection = NodeProtection(self._runtime, session, lambda: master.acting, environment.fs)
         master.start(self._address)
         observer.start()
         self._protection.start()

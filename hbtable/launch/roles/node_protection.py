@@ -2,7 +2,7 @@
 
 A node has the ACL that its maker gave it. So two kinds of nodes are open to everybody at first: those from before the
 cluster had a digest, and those made by roles that do not know the digest yet. The acting master protects them, when it
-begins to act and then every ten minutes.
+begins to act and then every ten minutes, and remembers it in the folder of files (lockservice.protection_mark).
 """
 
 import logging
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.protection_mark import remember_protected
 from hbtable.lockservice.zookeeper.access import Protected
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.rounds import Rounds
@@ -26,6 +28,9 @@ _OF_USERS: Final = ("/users", "/access+/grants")
 class Protecting(Protocol):
     """As ZooKeeperSession."""
 
+    @property
+    def protects(self) -> bool: ...
+
     @switches
     def protect_nodes(self) -> Protected: ...
 
@@ -34,10 +39,11 @@ class Protecting(Protocol):
 class NodeProtection(Rounds):
     """start() once, stop() once. `acting`: whether this process is the master now."""
 
-    def __init__(self, runtime: Runtime, session: Protecting, acting: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, session: Protecting, acting: Callable[[], bool], fs: FileSystem) -> None:
         super().__init__(runtime, _LOOK_SECONDS, "node protection")
         self._session = session
         self._acting = acting
+        self._fs = fs
         self._due = 0.0
         self._said = ""
 
@@ -58,7 +64,7 @@ class NodeProtection(Rounds):
             return
         self._due = now + _LOOK_SECONDS
         found = self._session.protect_nodes()
-        self._due, self._said = now + _AGAIN_SECONDS, ""
+        self._due = now + _AGAIN_SECONDS
         if found.changed:
             log.warning(
                 "%d nodes of ZooKeeper were everybody's, and are believed: now they are for those alone who know the "
@@ -72,6 +78,20 @@ class NodeProtection(Rounds):
                 len(found.refused),
                 _first(found.refused),
             )
+            self._said = ""
+        elif self._session.protects:
+            self._remember(now)
+
+    @switches
+    def _remember(self, now: float) -> None:
+        try:
+            remember_protected(self._fs)
+            self._said = ""
+        except HbtableError as error:
+            self._due = now + _LOOK_SECONDS
+            if str(error) != self._said:
+                self._said = str(error)
+                log.warning("the folder of files does not say yet that nodes are protected; tried again: %s", error)
 
 
 def _first(nodes: list[str]) -> str:

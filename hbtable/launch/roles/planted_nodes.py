@@ -8,9 +8,10 @@ any. So:
     no /cluster yet           every node has to be ours, before the first start and again once /cluster is there, for
                               a stranger may put another root into the place of an empty one
     /cluster is ours          so the root has to be, too: it is protected before anything below it
-    /cluster is everybody's   a cluster that ran without a digest, if the folder of files has the same id: its nodes are
-                              taken over as they are (node_protection.py). By nothing can those be told from a
-                              stranger's that were planted meanwhile
+    /cluster is everybody's   a cluster that ran without a digest, if the folder of files has the same id, and does not
+                              remember that nodes were protected (lockservice.protection_mark): its nodes are taken
+                              over as they are (node_protection.py). By nothing can those be told from a stranger's
+                              that were planted meanwhile. If the folder remembers it, as if there were no /cluster
     everywhere                no node is others' alone, and none is a file where a lock is due, or the other way round
 """
 
@@ -26,6 +27,7 @@ from hbtable.lockservice.features import read_cluster
 from hbtable.lockservice.identity import sound_folder_id
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER, INCARNATIONS, LOCK_SUFFIX, MASTER, MASTERS, SERVERS, UNREACHABLE
+from hbtable.lockservice.protection_mark import PROTECTION_MARK, were_protected
 from hbtable.lockservice.state_number import STATE_NUMBER
 from hbtable.lockservice.zookeeper.access import FoundNode, Owner
 from hbtable.lockservice.zookeeper.connection import SAME_DIGEST, NodeRefused
@@ -40,6 +42,10 @@ _ROOT: Final = ""
 _LOCKS: Final = (f"{MASTERS}+/", f"{UNREACHABLE}+/")
 """Folders of nothing else."""
 _FILES: Final = (CLUSTER, INCARNATIONS, ROOT_PATH, STATE_NUMBER, USERS_PATH)
+_ON_PURPOSE: Final = (
+    f"If the digest was taken away on purpose, delete the file {PROTECTION_MARK} in cluster.files first: then nodes "
+    "that are everybody's are believed"
+)
 _WHY: Final = {Owner.SHARED: "others may change it", Owner.OTHERS: "only others may change it"}
 
 
@@ -63,7 +69,7 @@ def enter_cluster(runtime: Runtime, session: Surveyed, fs: FileSystem, address: 
     first = refuse_planted(session, fs)
     named = join_cluster(runtime, session, fs, address)
     if first:
-        _refuse(session, _not_ours(session, session.find_nodes(), started=False), started=False)
+        _refuse(session, _not_ours(session, session.find_nodes(), started=False), started=False, fs=fs)
     return named
 
 
@@ -72,9 +78,21 @@ def refuse_planted(session: Surveyed, fs: FileSystem) -> bool:
     """Whether the cluster never started in this ZooKeeper, which it protects. To be called before a role, or a command
     that changes something, believes any node. InvalidConfiguration when somebody else made one."""
     found = session.find_nodes()
+    _refuse_unprotected(session, fs, found)
     started = _has_started(session, fs, found)
-    _refuse(session, _not_ours(session, found, started), started)
+    _refuse(session, _not_ours(session, found, started), started, fs)
     return not started
+
+
+@switches
+def _refuse_unprotected(session: Surveyed, fs: FileSystem, found: Sequence[FoundNode]) -> None:
+    """InvalidConfiguration for who would believe everybody's nodes, and make such, in a cluster that protects them."""
+    if session.protects or _owner(found, CLUSTER) in (Owner.OURS, Owner.OTHERS) or not were_protected(fs):
+        return
+    raise InvalidConfiguration(
+        "this cluster's nodes of ZooKeeper were protected, and this process would believe nodes that are everybody's: "
+        f"{SAME_DIGEST}, without zookeeper_protected = false where ZooKeeper lost them. {_ON_PURPOSE}"
+    )
 
 
 @switches
@@ -113,6 +131,8 @@ def _has_started(session: Surveyed, fs: FileSystem, found: Sequence[FoundNode]) 
         return True  # what it makes is everybody's: nothing is told apart
     if owner is not Owner.SHARED:
         return owner is not None
+    if were_protected(fs):
+        return False
     in_folder = sound_folder_id(fs)
     with contextlib.suppress(Corruption, FileNotFound, UnsupportedFormat, NodeRefused):
         return bool(in_folder) and read_cluster(session.read(CLUSTER).data)["id"] == in_folder
@@ -145,7 +165,9 @@ def _is_wrong_kind(one: FoundNode) -> bool:
     return one.ends_with_session and (below in _FILES or below.endswith("+"))
 
 
-def _refuse(session: Surveyed, found: list[FoundNode], started: bool) -> None:
+@switches
+def _refuse(session: Surveyed, found: list[FoundNode], started: bool, fs: FileSystem | None = None) -> None:
+    """`fs`: None where the folder of files is not known."""
     if not found:
         return
     named = _named(session, found)
@@ -156,6 +178,12 @@ def _refuse(session: Surveyed, found: list[FoundNode], started: bool) -> None:
             f"nodes of ZooKeeper are not this cluster's: {named}. First of all, {SAME_DIGEST}. If it is, a stranger "
             "made them: look at them, delete them (deleteall in zkCli.sh), and start again. What ZooKeeper refuses to "
             "delete its superuser may, or choose another cluster.root for a cluster that never ran"
+        )
+    if fs is not None and were_protected(fs):
+        raise InvalidConfiguration(
+            f"this cluster's nodes of ZooKeeper were protected, and these are not: {named}. ZooKeeper lost the "
+            "cluster's, or another one is configured, and somebody made these in their place: he would say who the "
+            f"users are. Look at them, delete them (deleteall in zkCli.sh), and begin again. {_ON_PURPOSE}"
         )
     raise InvalidConfiguration(
         f"this cluster has not started yet, and ZooKeeper has nodes in its place that it did not make: {named}. "
