@@ -23,6 +23,8 @@ from hbtable.thrift.wire import PROTOCOL_ERROR, UNKNOWN_METHOD
 _OTHER_ANSWER: Final = "the answer is not one to this call"
 _CLOSING: Final = ("thrift.message_bytes", "bytes of large requests and answers")
 """Parts of the refusals of requests that the server does not read to their end: it closes the connection then."""
+_TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
+"""Linux has it; macOS, where clients run as well, has not."""
 _ESTABLISHED: Final = 1
 """The state of TCP in which neither side has closed the connection."""
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
@@ -152,11 +154,11 @@ class ShellConnection:
 
     def _was_closed(self) -> bool:
         """By the server, as far as it is known here: nothing that is sent now would be read. Never known of a socket in
-        a folder."""
+        a folder, nor where the system does not tell."""
         assert self._socket is not None
-        if self._folder:
+        if self._folder or _TCP_INFO is None:
             return False
-        return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != _ESTABLISHED
+        return self._socket.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
 
     def _who(self) -> str:
         return f"the owner of {self._folder}" if self._folder else f"{self.host}:{self.port}"

@@ -176,6 +176,15 @@ def test_a_write_does_not_begin_on_a_connection_that_the_server_has_closed(tmp_p
         assert table.row(b"r") == {b"f:a": b"2"}
 
 
+def test_it_works_where_the_system_does_not_tell_of_closed_connections(
+    server: WarmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS."""
+    monkeypatch.setattr("hbtable.shell.connection._TCP_INFO", None)
+    with hbtable.connect("127.0.0.1", server.port) as database:
+        assert database.tables() == database.tables()
+
+
 def test_a_request_that_is_too_large_does_not_spoil_the_next(tmp_path: Path) -> None:
     """The server closes the connection after two seconds; until then it throws away what comes: the next write was
     lost, and its outcome said to be unknown."""
