@@ -14,6 +14,7 @@ from zlib import crc32
 
 from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.errors import ShellError
+from hbtable.shell.transfer.known_families import KnownFamilies
 from hbtable.shell.transfer.origin import FilesDigest, looked_at, origin_of, refuse_another
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
@@ -167,7 +168,8 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
     try:
         (rounds.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
         rounds.done, bad, offset = _came(progress, rounds.origin, source)
-        bad = _read(options, rounds, bad, offset)
+        (families,) = outcomes(workers.start([lambda server: server.families(options.table)]))
+        bad = _read(options, rounds, KnownFamilies(options.table, families), bad, offset)
         rounds.look()
         told = workers.told()
     finally:
@@ -197,11 +199,11 @@ def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int,
     return rows, bad, offset
 
 
-def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int:
+def _read(options: ImportOptions, rounds: _Rounds, families: KnownFamilies, bad: int, offset: int) -> int:
     """Reads all lines; returns how many were bad."""
     behind = offset
     places = Places(options.path, options.format)
-    for record, end in records(options.path, options.format, options.columns, offset):
+    for record, end in records(options.path, options.format, options.columns, offset, families.check):
         before, behind = behind, end
         if not isinstance(record, BadRecord):
             full = rounds.add(record)

@@ -3,16 +3,21 @@
 An offset is a byte of a text file, a record's number of Parquet and of HBase's Export.
 """
 
+import json
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 from hbtable.hbase.admin.structs import AdminMutation
+from hbtable.shell.answers.formats import plain
+from hbtable.shell.copying.columns import lifetime_of
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 
 Record = AdminMutation | BadRecord
+Check = Callable[[AdminMutation], AdminMutation]
+"""The same row; BadRecord of one that the table cannot take."""
 _SEPARATORS: Final = {"csv": ",", "tsv": "\t"}
 HBASE_EXPORT: Final = "hbase-export"
 HAVE_OFFSETS: Final = ("jsonl", "csv", "tsv")
@@ -29,25 +34,27 @@ def files_to_read(path: Path, form: str) -> list[Path]:
     return files_of(path)
 
 
-def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
+def records(
+    path: Path, form: str, columns: Sequence[str], offset: int, check: Check = lambda row: row
+) -> Iterator[tuple[Record, int]]:
     """(a row, or what is wrong with it; the offset behind it). ArgumentError."""
     if form == "parquet":
         from hbtable.shell.transfer.parquet import read_rows
 
-        yield from read_rows(path, columns, offset)
+        yield from _checked(path, read_rows(path, columns, offset), check)
         return
     if form == HBASE_EXPORT:
         from hbtable.shell.transfer.hbase_exports import read_results
 
         if columns:
             raise ArgumentError("an export of HBase names its columns itself: leave --columns out")
-        yield from read_results(path, offset)
+        yield from _checked(path, read_results(path, offset), check)
         return
     with path.open("rb") as file:
         if form == "jsonl":
-            yield from _json_lines(file, offset)
+            yield from _json_lines(file, offset, check)
         else:
-            yield from _fields(file, _SEPARATORS[form], columns, offset)
+            yield from _fields(file, _SEPARATORS[form], columns, offset, check)
 
 
 def header(path: Path, form: str, columns: Sequence[str]) -> bytes:
@@ -58,19 +65,48 @@ def header(path: Path, form: str, columns: Sequence[str]) -> bytes:
         return next(lines(file, _SEPARATORS[form]), ([], b"", 0))[1]
 
 
-def _json_lines(file: IO[bytes], offset: int) -> Iterator[tuple[Record, int]]:
+def _checked(path: Path, found: Iterator[tuple[Record, int]], check: Check) -> Iterator[tuple[Record, int]]:
+    """The same, of a file without lines. A row that is refused is kept as a line of JSON that can be imported."""
+    for record, behind in found:
+        if isinstance(record, BadRecord):
+            yield record, behind
+            continue
+        try:
+            checked: Record = check(record)
+        except BadRecord as error:
+            checked = error
+            error.raw = _json_line(record)
+            error.place = f"{path}, record {behind}"
+        yield checked, behind
+
+
+def _json_line(row: AdminMutation) -> bytes:
+    cells = []
+    for one in row.operations or ():
+        cell: dict[str, object] = {"column": plain(b"%b:%b" % (one.family, one.qualifier)), "value": plain(one.value)}
+        if one.timestamp >= 0:
+            cell["timestamp"] = one.timestamp
+        if ttl_millis := lifetime_of(one.value):
+            cell["ttl_millis"] = ttl_millis
+        cells.append(cell)
+    return f"{json.dumps({'row': plain(row.row), 'cells': cells})}\n".encode()
+
+
+def _json_lines(file: IO[bytes], offset: int, check: Check) -> Iterator[tuple[Record, int]]:
     file.seek(offset)
     for line in iter(file.readline, b""):
         if line.strip():
             try:
-                record: Record = from_json(line)
+                record: Record = check(from_json(line))
             except BadRecord as error:
                 record = error
                 error.raw = line
             yield record, file.tell()
 
 
-def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
+def _fields(
+    file: IO[bytes], separator: str, columns: Sequence[str], offset: int, check: Check
+) -> Iterator[tuple[Record, int]]:
     if file.read(len(BOM_UTF8)) == BOM_UTF8:
         raise ArgumentError(f"{file.name} begins with a byte order mark, which would be of the first field: remove it")
     file.seek(0)
@@ -95,7 +131,7 @@ def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int
             try:
                 if isinstance(found, BadRecord):
                     raise found
-                record: Record = fields.mutation(found)
+                record: Record = check(fields.mutation(found))
             except BadRecord as error:
                 record = error
                 error.raw = raw

@@ -73,6 +73,9 @@ class TransferServer(Protocol):
     def origin(self, table: bytes) -> State:
         """The cluster, and the table as it is told from another one of its name."""
 
+    def families(self, table: bytes) -> frozenset[bytes]:
+        """The table's, as they are now; none where they are not shown to this user."""
+
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         """First row, and the row behind the last one, of each tablet; ascending."""
 
@@ -111,6 +114,9 @@ class HbtableTransfer:
         except ServerError as error:
             raise table_error(error, table) from None
         return {"cluster": self._server.hbase("getClusterId"), "table_id": found.table_id}
+
+    def families(self, table: bytes) -> frozenset[bytes]:
+        return frozenset(family.name for family in self._server.admin("adminTable", table).families or ())
 
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return sorted((tablet.start_row, tablet.stop_row) for tablet in self._server.admin("adminTablets", table))
@@ -177,6 +183,9 @@ class HBaseTransfer:
         self._schema(table)
         cluster = _tried(self._peer.identity)
         return {"cluster": " ".join(sorted(cluster)), REGIONS: _tried(lambda: self._peer.region_names(table))}
+
+    def families(self, table: bytes) -> frozenset[bytes]:
+        return frozenset(self._schema(table).families)
 
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return _tried(lambda: self._peer.regions(table))

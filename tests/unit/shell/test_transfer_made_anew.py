@@ -34,6 +34,9 @@ class Server:
         look = next(self._looks)  # a region is gone, and another one has come, whenever somebody looks
         return {"cluster": "c", "regions": [f"{generation}-{look}", f"{generation}-{look + 1}"]}
 
+    def families(self, table: bytes) -> frozenset[bytes]:
+        return frozenset([b"f"])
+
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
         return [(b"", b"h"), (b"h", b"p"), (b"p", b"")]
 
