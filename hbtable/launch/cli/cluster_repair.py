@@ -9,6 +9,7 @@ import contextlib
 import logging
 from typing import Final
 
+from hbtable.access.store import USERS_PATH
 from hbtable.commitlog.recovery.fencing import FencingOptions, fence
 from hbtable.commitlog.recovery.manifest import manifest_path
 from hbtable.commitlog.segments.segment import LOGS, log_folder
@@ -22,7 +23,17 @@ from hbtable.launch.cli.repair import told
 from hbtable.launch.cli.saved_scanner import saved_scanner
 from hbtable.lockservice.identity import folder_id
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.paths import CLUSTER, LOCK_SUFFIX, MASTER, SERVERS, MasterCandidate, ServerFile, server_file
+from hbtable.lockservice.paths import (
+    CLUSTER,
+    GRANTS,
+    LOCK_SUFFIX,
+    MASTER,
+    QUOTAS,
+    SERVERS,
+    MasterCandidate,
+    ServerFile,
+    server_file,
+)
 from hbtable.master.servers.liveness import expire_server
 from hbtable.repair.lock_store import ClusterLockStore, LockStore, LockStoreCopy
 from hbtable.repair.mending import Repair
@@ -34,6 +45,13 @@ from hbtable.switches import switches
 
 _NO_ADDRESS: Final = b""
 """The data of the master's lock: who asks for the master is told that there is none."""
+
+_NOWHERE_ELSE: Final = {
+    USERS_PATH: "the users, their passwords and tokens: add them again with `hbtable user add ... --cluster`",
+    GRANTS: "the rights that were granted: grant them again",
+    QUOTAS: "the quotas: set them again",
+}
+"""Files of the lock service that have no copy elsewhere, and what they hold."""
 
 
 @switches
@@ -70,13 +88,18 @@ def mended(
         _refuse_lost_lock_service(store, fs, lock_service_lost)
         name = f"{BACKUPS}/{runtime.wall_millis()}"
         if dry_run:
-            return _tried(runtime, fs, store, name, orders)
+            lost = _lost_with_lock_service(store, fs)
+            repair = _tried(runtime, fs, store, name, orders)
+            repair.report.lost += lost
+            return repair
         taken_back = [line for folder in unfinished(fs) for line in _taken_back(fs, store, folder)]
+        lost = _lost_with_lock_service(store, fs)
         damaged = _damaged_server_files(session)
         _end_dead_servers(runtime, fs, session)
         repair = Repair(runtime, fs, fs, name, saved_scanner(fs), store, orders)
         repair.run()
         repair.report.done[:0] = taken_back + damaged
+        repair.report.lost += lost
         return repair
     finally:
         with contextlib.suppress(HbtableError):  # it ends with the session in any case
@@ -130,6 +153,20 @@ def _refuse_lost_lock_service(store: LockStore, fs: FileSystem, said: bool) -> N
         "its roles are given, and ZooKeeper has lost it, stop every role and repeat with --lock-service-lost: then "
         "every log is ended, which ends a cluster that serves under another root"
     )
+
+
+@switches
+def _lost_with_lock_service(store: LockStore, fs: FileSystem) -> list[str]:
+    """Messages about what a cluster had in a lock service that knows nothing of it any more, as far as there was any:
+    no file tells."""
+    there = store.paths()
+    if CLUSTER in there or not folder_id(fs):
+        return []
+    return [
+        f"if there were any, {what}. They were kept in ZooKeeper alone, which has lost the cluster"
+        for path, what in _NOWHERE_ELSE.items()
+        if path not in there
+    ]
 
 
 @switches
