@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoAuthError, NoChildrenForEphemeralsError, NoNodeError
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.exceptions import BadArgumentsError, NoAuthError, NoChildrenForEphemeralsError, NoNodeError
+from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id
 
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
@@ -21,7 +21,7 @@ from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, Zoo
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.nodes_of_a_cluster import NODES, kind_of
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer, running_zookeeper
 from tests.harness.role_processes import ProcessCluster, until_put
 from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -265,3 +265,28 @@ def test_a_cluster_of_processes_is_protected(
         assert shut_out(stranger, f"{own_folder}/users")
         done = hbtable("check", "--config", str(cluster.config), *knows)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_acl_keeps_strangers_from_zookeepers_own_quotas_and_a_cluster_works_on() -> None:
+    """As docs/security.md says; without it a quota of his that ZooKeeper cannot read ends it."""
+    with running_zookeeper() as server:
+        stranger = KazooClient(server.address, timeout=60.0)
+        stranger.start(60)
+        with knowing(server, Digest("operator", "his")) as operator:
+            operator.set_acls("/zookeeper/quota", [ACL(31, Id("auth", ""))])
+        runtime = GeventRuntime()
+        options = ZooKeeperOptions(session_seconds=20.0, call_seconds=15.0)
+        service = ZooKeeperLockService(runtime, server.address, "/c", options, NodeAccess((OURS,)))
+        with closing(service.open_session("test")) as session:
+            session.create("/one", b"")
+            with pytest.raises(NoAuthError):
+                stranger.create("/zookeeper/quota/c", b"")
+            with pytest.raises(NoAuthError):
+                stranger.set_acls("/zookeeper/quota", OPEN_ACL_UNSAFE)
+            with pytest.raises(BadArgumentsError):
+                stranger.delete("/zookeeper/quota")
+            session.write("/one", b"1", -1)
+            assert session.read("/one").data == b"1"
+        runtime.close()
+        stranger.stop()
+        stranger.close()
