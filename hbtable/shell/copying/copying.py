@@ -51,6 +51,11 @@ _NOT_SEEN: Final = (
     "not looked at, as programs wrote while it was compared: what they deleted since then of older cells, and cells "
     "that they wrote with times of before {}"
 )
+_DIFFER: Final = "the two sides differ, as said above: mend that, then give the same command again, which compares them"
+_SURPLUS: Final = (
+    "cells that only the target has are left there: give the same command again with --delete, and it deletes them for "
+    "good, also those that a program wrote to the target alone"
+)
 _HOW_TO_DELETE: Final = "; with --delete it is deleted then, without it the copy fails"
 
 
@@ -106,6 +111,8 @@ class _Copy:
         self._parts: list[CopyPart] = []
         self._saving = threading.Lock()
         self._began_millis = 0
+        self._rounds = 0
+        self._newer_cells = 0
         self._comparer = RegionComparer(self._schemas, options.delete, options.allow_fewer, shown, workers.go_on)
 
     def run(self) -> str:
@@ -127,8 +134,10 @@ class _Copy:
         rows = sum(part.rows for part in self._parts)
         if self._comparer.differs:
             self._save()
-            raise ShellError("the two sides differ, as said above; the same command compares them again")
-        return self._progress.finish(rows, "copied")
+            if self._comparer.surplus and not self._options.delete:
+                self._say(_SURPLUS)
+            raise ShellError(_DIFFER)
+        return self._progress.finish(rows, "copied", self._followed() if self._options.follow else "")
 
     def _begin(self, source: CopyPeer, target: CopyPeer) -> None:
         left = self._left()
@@ -196,18 +205,26 @@ class _Copy:
         self._say(deletes + ("" if self._options.delete else _HOW_TO_DELETE))
         last = False
         while True:
-            since = self._began_millis - round(self._options.overlap_seconds * 1000)
+            since = max(self._began_millis - round(self._options.overlap_seconds * 1000), 0)
             begin = self._around.wall_millis()
-            cells = self._round(max(since, 0))
+            cells = self._round(since)
             self._began_millis = begin
             self._save()
             seconds = (self._around.wall_millis() - begin) / 1000
-            self._say(f"followed: {cells:,} cells newer than {since} in {seconds:.1f} s")
+            self._rounds += 1
+            self._newer_cells += cells
+            self._say(f"followed: {cells:,} cells newer than {since} ({_utc(since)}) in {seconds:.1f} s")
             if last:
                 return
             if self._options.compare_early and not self._comparer.early:
                 self._compare_early()
             last = self._around.wait(self._options.every_seconds)
+
+    def _followed(self) -> str:
+        """The rounds of this run, for people."""
+        several = "" if self._rounds == 1 else ", some of them in several"
+        rounds = "1 round" if self._rounds == 1 else f"{self._rounds:,} rounds"
+        return f"then {self._newer_cells:,} newer cells in {rounds} of following{several}"
 
     def _round(self, since: int) -> int:
         found = SimpleQueue[int]()
@@ -241,12 +258,15 @@ class _Copy:
         self._shown.begin("comparing", len(parts))
         self._workers.run(parts, self._comparer.compare_newer if early else self._comparer.compare)
         if early:
-            since = datetime.fromtimestamp(early.since / 1000, UTC)
-            self._say(_NOT_SEEN.format(since.strftime("%Y-%m-%d %H:%M:%S UTC")))
+            self._say(_NOT_SEEN.format(_utc(early.since)))
 
     def _whole_tables(self, source: CopyPeer) -> list[CopyPart]:
         """As they are split now."""
         return [CopyPart(name, start, stop) for name in self._schemas for start, stop in source.regions(name)]
+
+
+def _utc(millis: int) -> str:
+    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _drained(queue: "SimpleQueue[int]") -> Iterator[int]:

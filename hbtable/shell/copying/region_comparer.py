@@ -59,7 +59,8 @@ class EarlyComparison:
 
 @final
 class RegionComparer:
-    """Jobs of several threads. `go_on` raises what ends them; `differs` says in the end whether a region did."""
+    """Jobs of several threads. `go_on` raises what ends them; `differs` says in the end whether a region did, and
+    `surplus` whether by cells that the target alone has."""
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class RegionComparer:
     ) -> None:
         """`schemas`: the source's."""
         self.differs = False
+        self.surplus = False
         self.early: EarlyComparison | None = None
         self._schemas = schemas
         self._delete = delete
@@ -168,6 +170,8 @@ class RegionComparer:
             self._shown.say(f"{name}: {whole.source.cells:,} cells, digest {whole.source}, alike{notes}")
             return
         self.differs = True
+        if last.surplus:
+            self.surplus = True
         self._shown.say(
             f"{name}: {last.source.cells:,} cells, digest {last.source}; the target has {last.target.cells:,}, "
             f"digest {last.target}; missing: {last.missing:,}, only at the target: {last.surplus:,}{notes}"

@@ -108,9 +108,12 @@ class Progress:
         filled = int(20 * done_bytes / self._total)
         return f"[{'#' * filled}{'.' * (20 - filled)}] {line}, {left:.0f} s left"
 
-    def finish(self, rows: int, what: str) -> str:
-        """Removes the file; the closing message."""
+    def finish(self, rows: int, what: str, then: str = "") -> str:
+        """Removes the file; the closing message. `then`: other work that was done in the same time, so that rows a
+        second would say nothing."""
         self._path.unlink(missing_ok=True)
         seconds = max(self._clock() - self._started, 0.001)
         self._line.clear()
+        if then:
+            return f"{what} {rows:,} rows, {then}, in {seconds:.1f} s"
         return f"{what} {rows:,} rows in {seconds:.1f} s ({rows / seconds:,.0f} rows/s)"

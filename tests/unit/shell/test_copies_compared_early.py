@@ -41,7 +41,7 @@ class Copied:
             *ADDRESSES, state, workers=1, follow=True, overlap_seconds=1.0, delete=delete, compare_early=early
         )
 
-    def run(self) -> None:
+    def run(self) -> str:
         around = Surroundings(lambda: 0.0, lambda: self.now, self._wait, self.said.append, quiet=True)
         peers = {address.address: peer for address, peer in zip(ADDRESSES, (self.source, self.target), strict=True)}
         pages = DictPeer.pages
@@ -59,7 +59,7 @@ class Copied:
             patched.setattr(copy_workers, "connect_peer", lambda peer, _: peers[peer.address])
             patched.setattr(DictPeer, "pages", watched)
             patched.setattr(Progress, "save", lambda *_: None)  # to sync each of thousands takes minutes
-            run_copy(self._options, around)
+            return run_copy(self._options, around)
 
     def _wait(self, seconds: float) -> bool:
         """The writers stand when it says so."""
@@ -124,6 +124,32 @@ def test_what_it_does_not_see_is_said(tmp_path: Path) -> None:
     whole = Copied(tmp_path, rows(10), rows(10), early=False)
     whole.run()
     assert not [line for line in whole.said if line.startswith("not looked at")]
+
+
+def test_the_last_line_says_what_was_copied_and_what_followed(tmp_path: Path) -> None:
+    """It named the rows of the copy alone, with a rate over the whole time."""
+    copied = Copied(tmp_path, rows(10), {}, rounds=2, early=False)
+    written = iter(range(5))
+    copied.between = lambda: copied.source.write(b"t", [(b"new%d" % next(written, 4), [(b"f:a", 1_000_500, b"1")])])
+    said = copied.run()
+    assert re.fullmatch(
+        r"copied 1\d rows, then \d+ newer cells in 3 rounds of following, some of them in several, in 0\.0 s", said
+    )
+    rounds = [line for line in copied.said if line.startswith("followed:")]
+    assert rounds[0].startswith("followed: ")
+    assert "newer than 999000 (1970-01-01 00:16:39 UTC) in " in rounds[0]
+
+
+def test_what_deletes_cells_of_the_target_alone_is_said_with_its_danger(tmp_path: Path) -> None:
+    for delete in (False, True):
+        copied = Copied(tmp_path, rows(3), rows(4), rounds=1, early=False, delete=delete)
+        if delete:
+            copied.run()
+        else:
+            with pytest.raises(ShellError, match="the two sides differ, as said above: mend that"):
+                copied.run()
+        told = [line for line in copied.said if "with --delete, and it deletes them for good" in line]
+        assert len(told) == (0 if delete else 1)
 
 
 KEYS = st.sampled_from([b"%02d" % number for number in range(30)])
