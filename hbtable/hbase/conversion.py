@@ -116,7 +116,7 @@ def _refused_put(row: bytes, column: bytes | None, value: bytes | None, cell_byt
     size = len(row) + len(column) + len(value or b"") + CELL_OVERHEAD_BYTES
     return BadArgument(
         f"KeyValue size too large: column {shown(column)} of row {shown(row)} would take {size} bytes, the limit is "
-        f"{cell_bytes}"
+        f"{cell_bytes} (thrift.cell_bytes): make it smaller, or have the limit raised"
     )
 
 

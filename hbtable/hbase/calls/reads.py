@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import final
 
 from hbtable.client.table_calls import TableCalls
-from hbtable.errors import LimitExceeded
+from hbtable.errors import CostExceeded, LimitExceeded
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.read import ReadSpec, bytes_of, columns_of
+from hbtable.model.values import shown
 from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.switches import switches
 
@@ -157,10 +158,13 @@ class ReadCalls:
                 check_row(row)
             try:
                 part = named.read_rows(some, replace(spec, max_bytes=left_bytes))
+            except CostExceeded:
+                raise
             except LimitExceeded as error:
                 raise LimitExceeded(
                     f"the {len(rows)} rows asked for hold more than the {spec.max_bytes} bytes of the largest answer "
-                    f"(thrift.answer_bytes); ask for fewer rows at a time: {error}"
+                    f"(thrift.answer_bytes), as was seen behind row {shown(some[0])}: ask for fewer rows or columns "
+                    "at a time"
                 ) from error
             found += part
             part_bytes = sum(bytes_of(row, cells) for row, cells in part)

@@ -101,15 +101,17 @@ class WholeRows:
 
 def row_too_large(row: bytes, limit_bytes: int) -> LimitExceeded:
     return LimitExceeded(
-        f"row {shown(row)} holds more than the {limit_bytes} bytes that are left for it in one answer (answer_bytes, "
-        "each cell counting 40 bytes more than its column and value): scan it in pieces of some cells "
-        "(happybase's scan_batching, HBase's setBatch), ask for some of its columns, or have the limit raised"
+        f"row {shown(row)} holds more than the {limit_bytes} bytes that are left for it in one answer "
+        "(thrift.answer_bytes; each cell counts 40 bytes more than its column and value): scan it in pieces of some "
+        "cells (happybase's scan_batching, HBase's setBatch), ask for some of its columns, or have the limit raised"
     )
 
 
 def rows_too_large(row: bytes, count: int, limit_bytes: int) -> LimitExceeded:
+    if count == 1:
+        return row_too_large(row, limit_bytes)
     return LimitExceeded(
         f"the {count} rows asked for hold more than the {limit_bytes} bytes that are left for them in one answer "
-        f"(answer_bytes, each cell counting 40 bytes more than its column and value), as was seen at row {shown(row)}: "
-        "ask for fewer rows or columns at a time, scan them, or have the limit raised"
+        f"(thrift.answer_bytes; each cell counts 40 bytes more than its column and value), as was seen at row "
+        f"{shown(row)}: ask for fewer rows or columns at a time, scan them, or have the limit raised"
     )

@@ -345,7 +345,8 @@ class WriteBuilder:
         column = operation[1] + b":" + operation[2]
         return LimitExceeded(
             f"a cell of {size} bytes in row {mutation.row[:64]!r}, column {column[:64]!r} of table "
-            f"{self._layout.table} is larger than the limit of {self._max_cell_bytes} bytes"
+            f"{self._layout.table} is larger than the limit of {self._max_cell_bytes} bytes "
+            "(tablet.max_cell_bytes): make it smaller, or have the limit raised"
         )
 
 

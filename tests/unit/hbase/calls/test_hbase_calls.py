@@ -198,6 +198,7 @@ def test_many_rows_are_read_in_parts_and_bounded(small_gateway: Any, connect: An
     assert len(client.call("getRows", tableName=b"t", rows=[b"x"] * 300 + [b"r"])) == 1
     error = failure(client, "getRows", tableName=b"t", rows=[b"r"] * 300)
     assert b"300 bytes of the largest answer" in error.message
+    assert error.message.count(b"ask for") == 1
     error = failure(client, "getRows", tableName=b"t", rows=[b"r"] * 30)
     assert b"more than 300 bytes" in error.message
     small_gateway.table.cells = {b"r": {b"f:a": (1, bytes(300))}}

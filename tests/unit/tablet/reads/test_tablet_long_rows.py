@@ -168,6 +168,8 @@ def test_a_row_beyond_the_largest_answer_is_refused_before_it_is_read(bench: Ben
         assert tablet.cells_examined - before < 600
         with pytest.raises(LimitExceeded, match=r"the 6 rows asked for hold more than the 10000 bytes"):
             tablet.read_rows([b"d"] * 6, spec)
+        with pytest.raises(LimitExceeded, match=r"row b'd' holds more than the 1000 bytes .* scan it in pieces"):
+            tablet.read_rows([b"d"], ReadSpec(max_bytes=1000))
         assert len(tablet.read_rows([b"a", b"c", b"d"], spec)) == 3
         with pytest.raises(LimitExceeded, match="answer_bytes"):
             tablet.read_rows([b"b"], replace(spec, filter=b"KeyOnlyFilter()"))
