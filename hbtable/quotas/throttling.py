@@ -14,7 +14,7 @@ from hbtable.errors import Throttled
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
 from hbtable.quotas.bucket import Bucket
-from hbtable.quotas.settings import NO_QUOTAS, Quotas, SpacePolicy, Subject, ThrottleSetting, ThrottleType
+from hbtable.quotas.settings import NO_QUOTAS, TIMES, Quotas, SpacePolicy, Subject, ThrottleSetting, ThrottleType
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
@@ -36,6 +36,11 @@ _REFUSALS: Final = {
 }
 """HBase's words."""
 _NUMBERS: Final = (ThrottleType.REQUEST_NUMBER, ThrottleType.READ_NUMBER, ThrottleType.WRITE_NUMBER)
+_OF_UNITS: Final = (
+    ThrottleType.REQUEST_CAPACITY_UNIT,
+    ThrottleType.READ_CAPACITY_UNIT,
+    ThrottleType.WRITE_CAPACITY_UNIT,
+)
 _OF_READS: Final = (ThrottleType.READ_NUMBER, ThrottleType.READ_SIZE, ThrottleType.READ_CAPACITY_UNIT)
 _OF_WRITES: Final = (ThrottleType.WRITE_NUMBER, ThrottleType.WRITE_SIZE, ThrottleType.WRITE_CAPACITY_UNIT)
 
@@ -167,7 +172,7 @@ class Throttling:
         if last is not None and wait > self._longest_wait:
             self._refused.value += 1
             self._runtime.sleep(_REFUSAL_SECONDS)
-            raise Throttled(f"{_REFUSALS[last.throttle.type]} - wait {shown_wait(last.told_wait_millis())}")
+            raise _refusal(last)
         # Taken before the wait: whoever comes meanwhile waits for the tokens after these, and each wakes up once.
         self.count(buckets, cost)
         if wait > 0:
@@ -180,6 +185,16 @@ class Throttling:
             tokens = cost.counts(bucket.throttle.type)
             if tokens:
                 bucket.take(tokens, now)
+
+
+def _refusal(bucket: Bucket) -> Throttled:
+    """HBase's words, which its clients read the wait from, and behind them whose quota it is."""
+    setting = bucket.throttle
+    unit = "req" if setting.type in _NUMBERS else "CU" if setting.type in _OF_UNITS else "B"
+    return Throttled(
+        f"{_REFUSALS[setting.type]} - wait {shown_wait(bucket.told_wait_millis())}; the quota of {setting.subject} is "
+        f"{setting.limit}{unit}/{TIMES[setting.seconds]}: send less, or have it raised (list_quotas shows all)"
+    )
 
 
 def counts_bytes(buckets: tuple[Bucket, ...]) -> bool:

@@ -13,6 +13,8 @@ _DELETES = {"columns": _COLUMNS, "column": _COLUMN, "family": _FAMILY, "family_v
 _PREPARED = ("snapshot",)
 """By check_matrix.py for each holder, for calls that hbtable does not have."""
 _JAVA = re.compile(r"^(?:[a-z0-9]+\.)+(\w+): (.*)", re.DOTALL)
+_ADVICE = "; the quota of "
+"""Begins what stands behind HBase's sentence, which is all that was recorded."""
 
 
 class Clients(Protocol):
@@ -51,6 +53,7 @@ class Session:
         if text is None:
             return error
         text = text.decode() if isinstance(text, bytes) else text
+        text = text.partition(_ADVICE)[0]
         found = _JAVA.match(text)
         if found is None:
             return self._refused(type(error).__name__, text)

@@ -13,7 +13,10 @@ from hbtable.model.tablet import METADATA_TABLE_ID
 from tests.harness.guarded_gateway import GuardedGateway, interface
 
 ADMIN, ANN, BOB = User("admin"), User("ann"), User("bob")
-REFUSED = "org.apache.hadoop.hbase.quotas.RpcThrottlingException: number of requests exceeded - wait 1hr, 0ms"
+REFUSED = (
+    "org.apache.hadoop.hbase.quotas.RpcThrottlingException: number of requests exceeded - wait 1hr, 0ms; the quota of "
+    "table t is 1req/hour: send less, or have it raised (list_quotas shows all)"
+)
 
 
 @pytest.fixture

@@ -105,7 +105,10 @@ def test_a_call_waits_for_its_turn_if_that_is_soon_and_is_refused_otherwise(rig:
         assert rig.now() == pytest.approx(begin + 0.5, abs=0.001)
         rig.call(cost=CallCost(writes=5))
         assert rig.now() == pytest.approx(begin + 1.0, abs=0.001), "a large one is carried out, and then it is paid for"
-        assert refused(rig.call) == "number of requests exceeded - wait 2sec, 500ms"
+        assert refused(rig.call) == (
+            "number of requests exceeded - wait 2sec, 500ms; the quota of user ann is 2req/sec: send less, or have it "
+            "raised (list_quotas shows all)"
+        )
         rig.runtime.sleep(2.0)
         rig.call()
 
@@ -118,7 +121,9 @@ def test_what_is_refused_took_nothing(rig: Rig) -> None:
     def main() -> None:
         rig.call()
         for _ in range(5000):
-            assert refused(rig.call) == "number of read requests exceeded - wait 1hr, 0ms"
+            assert refused(rig.call).startswith(
+                "number of read requests exceeded - wait 1hr, 0ms; the quota of table t is 1req/hour: "
+            )
         begin = rig.now()
         rig.call(table=b"u")
         assert rig.now() == begin, "ann's own throttle was not used up by what was refused"
