@@ -8,7 +8,7 @@ from hbtable import errors
 from hbtable.errors import HbtableError
 from hbtable.hbase.errors import DO_NOT_RETRY, HBASE, ILLEGAL, PLAIN
 from hbtable.model.mutation import MAX_ROW_BYTES
-from hbtable.shell.errors import BrokenOff, CannotConnect, NotLetIn, OutOfRange, ServerError, ShellError
+from hbtable.shell.errors import BrokenOff, CannotConnect, NotLetIn, OutOfRange, ServerError, ShellError, WrongOption
 
 _KINDS: Final[dict[str, type[HbtableError]]] = {
     ILLEGAL: errors.InvalidRequest,
@@ -80,6 +80,8 @@ def translated(error: ShellError, changes_nothing: bool = False) -> HbtableError
         return errors.NotAuthenticated(message)
     if isinstance(error, CannotConnect):
         return errors.Unavailable(message)
+    if isinstance(error, WrongOption):
+        return errors.InvalidRequest(message)
     if isinstance(error, OutOfRange):
         return errors.WrongValue(message)
     if not isinstance(error, ServerError):

@@ -15,7 +15,7 @@ from typing import Final, final
 
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.encryption import refused
-from hbtable.shell.errors import CannotConnect, NotLetIn
+from hbtable.shell.errors import CannotConnect, NotLetIn, WrongOption
 
 VARIABLE: Final = "HBTABLE_SECRET"
 _MESSAGE: Final = struct.Struct(">BI")
@@ -43,7 +43,7 @@ def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket"
             raise denied from None
         reason = str(error) or "it closed the connection"
         raise CannotConnect(f"{address.host}:{address.port} did not answer who {address.user} is: {reason}") from None
-    except CannotConnect:
+    except (CannotConnect, WrongOption):
         made.close()
         raise
     if status != _COMPLETE:
@@ -143,7 +143,11 @@ def _of_file(path: str) -> str:
             return file.readline().rstrip("\n")
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "it is no text"
-        raise CannotConnect(f"--secret {path} cannot be used: {said}") from None
+        # Without what was given: some type the secret itself there.
+        raise WrongOption(
+            f"the file that --secret (or secret=) names cannot be used: {said}; give the name of a file, whose first "
+            "line is the secret, and not the secret"
+        ) from None
 
 
 def _exactly(carrier: socket.socket, size: int) -> bytes:

@@ -10,6 +10,9 @@ class ShellError(Exception):
     """An error that the shell shows: `kind` comes in front of the message."""
 
     kind = "RuntimeError"
+    exit_code = 1
+    """Of a command that ends with it."""
+
     column: int | None = None
     """The position in the line, from 0; None: nowhere in particular."""
 
@@ -92,10 +95,18 @@ class ServerError(ShellError):
             self.kind = f"Unhandled Java exception: {java_class}"
 
 
+class WrongOption(ShellError):
+    """The file that an option names cannot be used; no server was asked for anything."""
+
+    kind = "ArgumentError"
+    exit_code = 2
+
+
 class CannotConnect(ShellError):
-    """No server answers at the address. Exit code 3."""
+    """No server answers at the address."""
 
     kind = "ConnectionError"
+    exit_code = 3
 
 
 class NotLetIn(CannotConnect):

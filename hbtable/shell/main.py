@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from hbtable.shell.echo import Echo
-from hbtable.shell.errors import CannotConnect, Leave, ShellError
+from hbtable.shell.errors import Leave, ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.language.literals import Value
 from hbtable.shell.session import ShellSession, show_error
 
 OK: Final = 0
 FAILED: Final = 1
-NO_SERVER: Final = 3
 _INTERRUPTED: Final = 130
 
 
@@ -66,7 +65,7 @@ def _guarded(session: ShellSession, work: Callable[[ShellSession], None]) -> int
     except ShellError as error:
         out.flush()
         show_error(session, error, sys.stderr)
-        code = NO_SERVER if isinstance(error, CannotConnect) else FAILED
+        code = error.exit_code
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except BrokenPipeError:

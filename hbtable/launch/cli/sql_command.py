@@ -56,10 +56,10 @@ def sql(url: str, declared: tuple[str, ...], form: str, statement: str) -> None:
             _write(answer(server, statement, types), form)
         except HbtableError as error:
             from hbtable.model.visible import visible
-            from hbtable.shell.errors import CannotConnect
+            from hbtable.shell.errors import ShellError
 
             click.echo(visible(f"{type(error).__name__}: {error}", lines=True), err=True)
-            sys.exit(3 if isinstance(error.__cause__, CannotConnect) else 1)
+            sys.exit(error.__cause__.exit_code if isinstance(error.__cause__, ShellError) else 1)
         finally:
             server.close()
 

@@ -292,7 +292,7 @@ def shown(url: str = "", writes: str = "the file") -> Iterator[None]:
                 second = advice(error, server, [], one_shot=True)
         if second:
             _tell(f"  {second}")
-        sys.exit(3 if isinstance(error, CannotConnect) else 1)
+        sys.exit(error.exit_code)
     except OSError as error:  # a folder that is not there, a full disk
         cure = "; make room, then give the same command again" if error.errno == errno.ENOSPC else ""
         click.echo(f"hbtable: {error.filename or writes}: {error.strerror}{cure}", err=True)
