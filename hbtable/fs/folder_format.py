@@ -40,10 +40,14 @@ def format_damage(root: str) -> str:
     try:
         check_format(root)
     except Corruption as error:
-        return str(error)
+        return str(error).removesuffix(_cure(root))
     except UnsupportedFormat:
         pass
     return ""
+
+
+def _cure(root: str) -> str:
+    return f": stop what uses the folder, then let `hbtable repair {root}` write it anew"
 
 
 def has_data(root: str) -> bool:
@@ -94,7 +98,7 @@ def read_format(root: str) -> tuple[str, ...]:
         raise read_error(error, path) from error
     match = _FORMAT.fullmatch(text)
     if match is None or (match.group(1) == "1" and match.group(2)):
-        raise Corruption(path, 0, "it does not say which format the data folder has")
+        raise Corruption(path, 0, f"it does not say which format the data folder has{_cure(root)}")
     version = int(match.group(1))
     listed = _LIST.fullmatch(match.group(2))
     if version <= FORMAT_VERSION:

@@ -21,9 +21,9 @@ from hbtable.commitlog.recovery import fencing, manifest, sorted_runs
 from hbtable.commitlog.segments import high_water, segment
 from hbtable.encoding import cell_key, namespace_row, table_record, tablet_record
 from hbtable.encoding.sealed import HEADER_BYTES, seal
-from hbtable.errors import UnsupportedFormat
+from hbtable.errors import Corruption, UnsupportedFormat
 from hbtable.fs.data_folder import DataFolder
-from hbtable.fs.folder_format import FEATURES, read_format, require_feature, restore_format
+from hbtable.fs.folder_format import FEATURES, format_damage, read_format, require_feature, restore_format
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.calls.scanners import Scanners
 from hbtable.lockservice import features, files
@@ -420,6 +420,9 @@ def test_a_folder_lists_the_features_that_are_used_and_no_others(tmp_path) -> No
         assert (tmp_path / "FORMAT").read_text() == "hbtable data folder\nformat 2\nfeatures packed-locks\n"
         assert read_format(str(tmp_path)) == ("packed-locks",)
         (tmp_path / "FORMAT").write_bytes(b"damaged")
+        with pytest.raises(Corruption, match=rf"which format .*`hbtable repair {tmp_path}`"):
+            DataFolder.open(str(tmp_path))
+        assert format_damage(str(tmp_path)).endswith("which format the data folder has"), "who reads it repairs it"
         restore_format(str(tmp_path))
         assert read_format(str(tmp_path)) == ("another", "packed-locks")
     with pytest.raises(UnsupportedFormat, match="packed-locks"):

@@ -63,7 +63,8 @@ class Configuration:
         for field in keys_of(kind):
             setting = self._settings.get((section, field.name))
             if setting is not None:
-                where = f"{setting.origin}: {section}.{field.name}"
+                where = f"{section}.{field.name}"
+                where = setting.origin if setting.origin == f"-D {where}" else f"{setting.origin}: {where}"
                 if is_secret(field) and not isinstance(setting.value, str):
                     raise InvalidConfiguration(f"{where}: text in quotes is due")
                 chosen[field.name] = _convert(setting.value, section, field.name, _type_name(field.type), where)

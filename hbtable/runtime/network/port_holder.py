@@ -16,10 +16,17 @@ def holder_of(port: int) -> str:
         for process in Path("/proc").iterdir():
             if sockets and process.name.isdigit() and _holds(process, sockets):
                 words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-                return f"process {process.name} ({' '.join(words)[:60].strip()})"
+                return f"process {process.name} ({_shown(words)})"
     except OSError:
         pass
     return ""
+
+
+def _shown(words: list[str]) -> str:
+    """A command line, cut at its end and without the folders of the program and of what that runs: those are long, and
+    the words behind them tell who it is."""
+    names = [word.rpartition("/")[2] if place < 2 else word for place, word in enumerate(words)]
+    return " ".join(names)[:60].strip()
 
 
 def _listening(port: int) -> Iterator[str]:
