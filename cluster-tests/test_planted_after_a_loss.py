@@ -115,6 +115,8 @@ def test_a_repair_after_zookeeper_lost_a_cluster_believes_nothing_that_was_plant
             refused = "this cluster's nodes of ZooKeeper were protected, and these are not"
             code, said = run(cluster, "repair", "--lock-service-lost", *knows)
             assert (code, refused in said) == (2, True), said
+            code, said = run(cluster, "check", *knows)
+            assert (code, refused in said) == (2, True), said  # there is no /root-tablet either
             code, said = cluster.refused_master(*knows)
             assert (code, refused in said) == (2, True), said
             place.clear()

@@ -24,7 +24,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import ServerFile
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.retry_policy import RetryPolicy
-from hbtable.repair.checking import Check
+from hbtable.repair.checking import Check, Finding
 from hbtable.repair.evidence import SSTableFound
 from hbtable.repair.lock_store import ClusterLockStore, LockStore
 from hbtable.repair.looking_again import check_repeatedly
@@ -34,6 +34,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
+_PLACE: Final = "ZooKeeper"
 _TRIES = 3
 """Begun anew when the cluster started or stopped meanwhile."""
 _RETRY_SECONDS: Final = 30.0
@@ -52,6 +53,12 @@ def check_cluster(config: str, define: tuple[str, ...], as_json: bool) -> int:
             print(f"hbtable: {one}", file=sys.stderr)  # noqa: T201 -- its tablets are asked for in vain
         retries_for = _RETRY_SECONDS if not cluster.refusals else _BESIDE_REFUSALS_SECONDS
         check, code = checked(runtime, cluster.fs, cluster.session, cluster.transport, retries_for)
+        if cluster.planted:
+            what = "nobody starts with it, nor is what it says to be believed"
+            check.findings.append(
+                Finding(_PLACE, "the nodes of ZooKeeper are not as the cluster made them", what, cluster.planted)
+            )
+            code = code or DAMAGED
     print_check(check, code, as_json)
     return code
 

@@ -43,6 +43,8 @@ class ReachedCluster:
     """Of the files."""
     refusals: Sequence[str] = ()
     """A sentence about each tablet server that takes no call of this process, or that it would not believe."""
+    planted: str = ""
+    """The message about nodes of ZooKeeper with which no role would start."""
 
 
 @contextlib.contextmanager
@@ -64,8 +66,13 @@ def reached(
         check_namenode(runtime, cluster.files, files.webhdfs.ca)
         session = open_session(lock_service(runtime, configuration), name, cluster.zookeeper)
         try:
-            if not looks_only:
+            planted = ""
+            try:
                 refuse_planted(session, fs)
+            except InvalidConfiguration as error:
+                if not looks_only:
+                    raise
+                planted = str(error)
             refuse_mismatch(session, fs)
             addresses = Addresses(session)
             rpc = configuration.options("rpc", RpcOptions)
@@ -76,7 +83,7 @@ def reached(
                 check_key(runtime, addresses.first_roles(), rpc, key, said)
                 refusals = refusing(runtime, addresses.living_servers(), rpc, key, said)
             transport = RpcTransport(runtime, addresses.server, addresses.master, rpc, key=key)
-            yield ReachedCluster(fs, session, transport, cluster.files, refusals)
+            yield ReachedCluster(fs, session, transport, cluster.files, refusals, planted)
         finally:
             session.close()
     finally:
