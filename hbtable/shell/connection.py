@@ -155,8 +155,7 @@ class ShellConnection:
     def _was_closed(self) -> bool:
         """By the server, as far as it is known here: nothing that is sent now would be read. Never known of a socket in
         a folder, nor where the system does not tell."""
-        assert self._socket is not None
-        if self._folder or _TCP_INFO is None:
+        if self._folder or self._socket is None or _TCP_INFO is None:
             return False
         return self._socket.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] != _ESTABLISHED
 

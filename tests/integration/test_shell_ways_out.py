@@ -157,7 +157,6 @@ def test_commands_of_hbtables_own_speak_no_java(address: str, tmp_path: Path) ->
     rows.write_text("HBASE_ROW_KEY,x:q\na,1\n")
     for words in (
         ("put", "flights", "r", "x:q", "v"),
-        ("import", "flights", str(rows)),
         ("export", "flights", "-o", str(tmp_path / "out.csv"), "--columns", "x:q"),
     ):
         refused = hbtable(words[0], "--url", address, *words[1:])
@@ -165,6 +164,9 @@ def test_commands_of_hbtables_own_speak_no_java(address: str, tmp_path: Path) ->
         assert refused.stderr == (
             "NoSuchColumnFamilyException: Column family x does not exist in table flights; it has f, g\n"
         )
+    refused = hbtable("import", "--url", address, "flights", str(rows))
+    assert (refused.returncode, "java" in refused.stderr) == (1, False)
+    assert f"{rows}, line 2: row a: table flights has no family x; its families are f, g; " in refused.stderr
     assert hbtable("drop", "--url", address, "flights").stderr.splitlines()[1] == (
         "  hbtable disable flights takes it out of service"
     )
