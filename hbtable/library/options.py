@@ -82,7 +82,7 @@ def families_of(table: object, families: Families[K]) -> dict[bytes, FamilySchem
         if family.name in found:
             raise WrongValue(f"column family {given!r} of table {table!r} is given twice")
         found[family.name] = family
-    return found
+    return dict(sorted(found.items()))  # as they come over a port: of several wrong ones the same is named
 
 
 def family_schema(given: str | bytes, options: FamilyOptions | None) -> FamilySchema:

@@ -28,7 +28,7 @@ _SHARED = (
 def check_file_settings(old: TableSchema | None, new: TableSchema) -> None:
     """`old`: what the table has now; None for a new table. InvalidRequest with one message."""
     before = old.families if old is not None else {}
-    for name, family in new.families.items():
+    for name, family in sorted(new.families.items()):
         held = before.get(name)
         if family.compression == NEVER_COMPRESSED and (held is None or held.compression != NEVER_COMPRESSED):
             raise InvalidRequest(

@@ -33,6 +33,11 @@ def test_lzo_is_refused_and_the_message_names_what_there_is():
         assert str(refused.value) == message
 
 
+def test_of_several_wrong_families_the_first_by_name_is_named():
+    with pytest.raises(InvalidRequest, match="column family f of table t: compression LZO"):
+        check_file_settings(None, table(family(b"g", compression="LZO"), family(b"f", compression="LZO")))
+
+
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
