@@ -3,17 +3,15 @@
 An offset is a byte of a text file, a record's number of Parquet and of HBase's Export.
 """
 
-import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
-from hbtable.hbase.admin.structs import AdminMutation
-from hbtable.shell.answers.formats import plain
+from hbtable.hbase.admin.structs import AdminCell, AdminMutation, AdminRow
 from hbtable.shell.copying.columns import lifetime_of
 from hbtable.shell.errors import ArgumentError
-from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
+from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines, to_json
 
 Record = AdminMutation | BadRecord
 Check = Callable[[AdminMutation], AdminMutation]
@@ -81,15 +79,11 @@ def _checked(path: Path, found: Iterator[tuple[Record, int]], check: Check) -> I
 
 
 def _json_line(row: AdminMutation) -> bytes:
-    cells = []
-    for one in row.operations or ():
-        cell: dict[str, object] = {"column": plain(b"%b:%b" % (one.family, one.qualifier)), "value": plain(one.value)}
-        if one.timestamp >= 0:
-            cell["timestamp"] = one.timestamp
-        if ttl_millis := lifetime_of(one.value):
-            cell["ttl_millis"] = ttl_millis
-        cells.append(cell)
-    return f"{json.dumps({'row': plain(row.row), 'cells': cells})}\n".encode()
+    cells = [
+        AdminCell(b"%b:%b" % (one.family, one.qualifier), one.timestamp, one.value, ttl_millis=lifetime_of(one.value))
+        for one in row.operations or ()
+    ]
+    return f"{to_json(AdminRow(row.row, cells))}\n".encode()
 
 
 def _json_lines(file: IO[bytes], offset: int, check: Check) -> Iterator[tuple[Record, int]]:

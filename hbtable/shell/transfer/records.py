@@ -51,11 +51,14 @@ class BadRecord(Exception):
 
 
 def to_json(found: AdminRow) -> str:
+    """A time below 0 is none: the cell is written without it, as from_json() reads such a one."""
     cells: list[dict[str, object]] = []
     for cell in found.cells or ():
         made: dict[str, object] = {
             "column": plain(cell.column), "timestamp": cell.timestamp, "value": plain(cell.value),
         }  # fmt: skip
+        if cell.timestamp < 0:
+            del made["timestamp"]
         if cell.ttl_millis:
             made["ttl_millis"] = cell.ttl_millis
         cells.append(made)
