@@ -235,10 +235,12 @@ class ZooKeeperSession:
         are others'. Nothing happens where new ones are for everybody. Those that others make meanwhile without it stay
         everybody's."""
         acl, found = self._access.acl, Protected([], [])
-        left = [self.root] if acl is not None else []
+        if acl is None:
+            return found
+        left = [self.root]
         while left:
             node = left.pop()
-            done, children = self._run(lambda by, node=node: protect(self._connection, by, node, acl or []))  # type: ignore[misc]
+            done, children = self._run(lambda by, node=node: protect(self._connection, by, node, acl))  # type: ignore[misc]
             left += children
             found.changed.extend(done.changed)
             found.refused.extend(done.refused)

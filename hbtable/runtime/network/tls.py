@@ -82,14 +82,14 @@ class ServerTls:
         """Reads the files again, for connections from now on. InvalidConfiguration: nothing was changed."""
         _refuse_pipes(self._options)
         context = _context(self._options)
-        if reason := self.out_of_force():
+        if reason := _out_of_force(context, self._options.certificate):
             raise InvalidConfiguration(reason)
         self._context = context
 
     def out_of_force(self) -> str:
         """The reason why clients that look at the certificate refuse it today: it has expired, or is not valid yet.
-        Empty: they do not for that. The files are those that stand there now."""
-        return _out_of_force(self._options)
+        Empty: they do not for that."""
+        return _out_of_force(self._context, self._options.certificate)
 
     def over(self, carrier: Carrier, first: bytes, pause: Callable[[], None]) -> "TlsStream":
         """`first`: what was read from it already. `pause` lets other tasks run. handshake() comes next."""
@@ -270,16 +270,14 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
     return context
 
 
-def _out_of_force(options: TlsOptions) -> str:
+def _out_of_force(server: ssl.SSLContext, certificate: str) -> str:
     """The standard library tells no times of a certificate of one's own, so it is shown to a client that trusts it."""
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
     client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        server.load_cert_chain(options.certificate, options.key or options.certificate, password=_no_passphrase)
-        client.load_verify_locations(options.certificate)
-    except (OSError, ValueError):
+        client.load_verify_locations(certificate)
+    except OSError:
         return ""  # changed since it was read
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = server.wrap_bio(to_server, to_client, server_side=True), client.wrap_bio(to_client, to_server)
@@ -293,7 +291,7 @@ def _out_of_force(options: TlsOptions) -> str:
                 if error.verify_code not in _TIMES:
                     return ""
                 said = _TIMES[error.verify_code]
-                return f"tls.certificate = {options.certificate!r} {said}, so clients that check it stay out: renew it"
+                return f"tls.certificate = {certificate!r} {said}, so clients that check it stay out: renew it"
             except ssl.SSLError:
                 return ""
     return ""
