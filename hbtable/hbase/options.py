@@ -26,6 +26,9 @@ class ThriftGatewayOptions:
     stall_seconds: float = 60.0
     """A client that falls silent in the middle of a request for so long, or is so much behind a kilobyte a second, is
     cut off. Between requests it may be silent for ever."""
+    busy_poll_seconds: float = 0.0001
+    """The server looks for the next request for so long before it sleeps, while that pays. 0: not at all. Longer:
+    slower clients need not wait for it to wake up, and it takes a processor meanwhile."""
     slow_seconds: float = 0.1
     """Requests that take at least this long are remembered with all their parts. 0 remembers every request."""
     slow_requests: int = 256

@@ -152,7 +152,13 @@ class SingleServer:
         self._folder.set_address(f"{options.host}:{self.gateway.port}")
         clock, broken = cluster.server.shared.wall.refused_jump, cluster.server.broken
         self._status = ProcessStatus(
-            self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock, broken=broken
+            self.runtime,
+            self.registry,
+            cluster.session,
+            cluster.lost.is_set,
+            clock,
+            broken=broken,
+            busy_poll_seconds=self._gateway_options.busy_poll_seconds,
         )
         access = page_access(self.security, self.gateway.administers, self.gateway.describes)
         slow, damage = self.gateway.slow.newest_first, cluster.server.damage

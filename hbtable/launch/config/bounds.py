@@ -27,6 +27,7 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("thrift", "answer_bytes"): (1024, _GIB),
     ("thrift", "cell_bytes"): (1, _GIB),
     ("thrift", "slow_seconds"): _NONE_IS_FINE,
+    ("thrift", "busy_poll_seconds"): (0, 0.01),
     ("thrift", "slow_requests"): (0, 100_000),
     ("thrift", "compaction_wait_seconds"): _NONE_IS_FINE,
     ("thrift", "drain_seconds"): _NONE_IS_FINE,

@@ -13,6 +13,7 @@ from hbtable.launch.http.page_access import PageAccess
 from hbtable.launch.log_lines import dropped_lines
 from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
+from hbtable.runtime.busy_poll import BusyPoll
 from hbtable.runtime.hub_lag import HubLag
 from hbtable.runtime.hub_turns import HubTurns
 from hbtable.runtime.interface import Runtime
@@ -36,9 +37,11 @@ class ProcessStatus:
         clock: Callable[[], str] = lambda: "",
         unreachable: Callable[[], list[str]] = list,
         broken: Callable[[], list[str]] = list,
+        busy_poll_seconds: float = 0.0,
     ) -> None:
         """`clock`: what is wrong with the wall clock; "": nothing. `unreachable`: who reaches whom no more. `broken`:
-        why nothing can be written until this process is started again."""
+        why nothing can be written until this process is started again. `busy_poll_seconds`: how long the hub looks for
+        the next request before it sleeps; 0: not at all."""
         self._runtime = runtime
         self._registry = registry
         self._session = session
@@ -48,6 +51,7 @@ class ProcessStatus:
         self._broken = broken
         self._hub_lag = HubLag(runtime, registry)
         self._hub_turns = HubTurns(registry)
+        self._busy_poll = BusyPoll(busy_poll_seconds)
         self._cycle_collector = CycleCollector(runtime)
         self._draining = False
         self._listener: HttpListener | None = None
@@ -74,6 +78,7 @@ class ProcessStatus:
             "How often a background task died of a bug.",
             lambda: float(self._runtime.deaths.total),
         )
+        self._busy_poll.start()  # before the measurement of turns, which then ends a turn before it: looking is no work
         self._hub_lag.start()
         self._cycle_collector.start()
         if access is not None and access.audit is not None:
@@ -120,6 +125,7 @@ class ProcessStatus:
         """To be called last: /readyz says draining for as long as it does. Idempotent."""
         self._cycle_collector.stop()
         self._hub_turns.stop()
+        self._busy_poll.stop()
         self._hub_lag.stop()
         if self._listener is not None:
             self._listener.close()

@@ -52,6 +52,7 @@ class RoleGateway:
         self.security = GatewaySecurity(
             configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
         )
+        self.options = configuration.options("thrift", ThriftGatewayOptions)
         self._scanners = ""
         self._warnings: list[str] = []
 
@@ -76,7 +77,7 @@ class RoleGateway:
             registry,
             self._listen.host,
             self._listen.thrift_port,
-            self._configuration.options("thrift", ThriftGatewayOptions),
+            self.options,
             environment.cluster_id,
             lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.server.port),
             self.security,

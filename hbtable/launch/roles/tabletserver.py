@@ -89,7 +89,12 @@ class TabletServerProcess:
             role.shared.wall.millis,
         )
         self._status = ProcessStatus(
-            runtime, registry, session, clock=role.shared.wall.refused_jump, unreachable=self._unreachable
+            runtime,
+            registry,
+            session,
+            clock=role.shared.wall.refused_jump,
+            unreachable=self._unreachable,
+            busy_poll_seconds=self._gateway.options.busy_poll_seconds,
         )
         budgets = [self._gateway.server.budget, self._rpc.budget]
         self._memory = environment.watch_memory(registry, budgets, role.cache)

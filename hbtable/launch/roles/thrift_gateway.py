@@ -62,7 +62,8 @@ class ThriftGatewayProcess:
         )
         gateway.compose(transport, registry, client, guard)
         gateway.server.relay_by_roles(RoleRelay("", client.table, transport.relays, registry))
-        self._status = ProcessStatus(runtime, registry, session)
+        busy_poll_seconds = gateway.options.busy_poll_seconds
+        self._status = ProcessStatus(runtime, registry, session, busy_poll_seconds=busy_poll_seconds)
         self._memory = environment.watch_memory(registry, [gateway.server.budget])
         gateway.open()
         slow, access, warnings = gateway.server.slow.newest_first, gateway.page_access(), gateway.warnings

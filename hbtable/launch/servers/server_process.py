@@ -130,6 +130,7 @@ class ServerProcess:
     def _open_gateway(self, client: Client, transport: RpcTransport, fs: LocalFileSystem, guard: Guard | None) -> None:
         runtime, gets = self._runtime, self._inheritance
         ask_users(runtime, self.security, AccountFile(gets.folder))
+        options = self._configuration.options("thrift", ThriftGatewayOptions)
         self.gateway = gateway = make_thrift_gateway(
             runtime,
             client,
@@ -138,7 +139,7 @@ class ServerProcess:
             self._registry,
             gets.host,
             gets.port,
-            self._configuration.options("thrift", ThriftGatewayOptions),
+            options,
             cluster_id(runtime, self.session, fs.log_kind),
             lambda owner: (gets.host.encode(), gets.port),
             self.security,
@@ -156,7 +157,12 @@ class ServerProcess:
         )
         gateway.start(gets.host)
         self._status = ProcessStatus(
-            runtime, self._registry, self.session, clock=role.shared.wall.refused_jump, broken=role.broken
+            runtime,
+            self._registry,
+            self.session,
+            clock=role.shared.wall.refused_jump,
+            broken=role.broken,
+            busy_poll_seconds=options.busy_poll_seconds,
         )
         limit_bytes = self._configuration.options("memory", MemoryOptions).limit(of_machine())
         self._memory = MemoryWatch(runtime, self._registry, limit_bytes, [gateway.budget, self._rpc.budget], role.cache)
