@@ -11,7 +11,7 @@ it: nobody may build on what never came about.
 
 from collections import deque
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogState
@@ -19,6 +19,9 @@ from hbtable.crc32 import crc32
 from hbtable.errors import HbtableError, Unavailable
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
+
+_SLEEP_SECONDS: Final = 0.001
+"""Processes sleep for whole milliseconds: one that sleeps for a shorter time takes 1.2 ms."""
 
 
 def nobody() -> None:
@@ -144,11 +147,14 @@ class CommitQueue:
     @switches
     def await_commits(self, commits: int, limit_seconds: float) -> None:
         """*Switches.* Until the only batch, which must be there, is full or has so many commits, more than it has, or
-        the time is over. For one task at a time."""
+        the time is over. For one task at a time. An idle process is kept awake: it would sleep through a short time."""
         self._awaited = commits
         self._enough.clear()
         try:
-            self._enough.wait(limit_seconds)
+            if limit_seconds < _SLEEP_SECONDS:
+                self._enough.wait_awake(limit_seconds)
+            else:
+                self._enough.wait(limit_seconds)
         finally:
             self._awaited = 0
 

@@ -11,7 +11,8 @@ included, is seen while it looks.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, final
 
 from gevent.hub import get_hub
@@ -26,6 +27,27 @@ def spare_processors() -> bool:
     """Whether another process can run while this one looks."""
     affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
     return (len(affinity(0)) if affinity else os.cpu_count() or 1) > 1
+
+
+@contextmanager
+def awake() -> Iterator[None]:
+    """The hub does not sleep meanwhile, so that timers end within microseconds: epoll sleeps for whole milliseconds. It
+    sleeps where there is one processor alone: whoever is waited for needs it."""
+    if not spare_processors():
+        yield
+        return
+    loop: Any = get_hub().loop
+    watcher = loop.idle(ref=False, priority=loop.MINPRI)
+    watcher.start(_look_on)
+    try:
+        yield
+    finally:
+        watcher.stop()
+        watcher.close()
+
+
+def _look_on() -> None:
+    """For an idle watcher: that it is active is enough."""
 
 
 @final

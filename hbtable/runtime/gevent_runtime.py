@@ -25,6 +25,7 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 from gevent.lock import Semaphore
 
+from hbtable.runtime.busy_poll import awake
 from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.network.sockets import ServedSocket
@@ -129,6 +130,13 @@ class GeventEvent:
     @switches
     def wait(self, timeout_seconds: float | None = None) -> bool:
         return self._event.wait(timeout_seconds)
+
+    @switches
+    def wait_awake(self, timeout_seconds: float) -> bool:
+        if self._event.is_set():
+            return True
+        with awake():
+            return self._event.wait(timeout_seconds)
 
 
 @final

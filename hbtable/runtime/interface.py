@@ -57,6 +57,11 @@ class Event(Protocol):
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """*Switches* unless set. True when set, False on timeout."""
 
+    @switches
+    def wait_awake(self, timeout_seconds: float) -> bool:
+        """*Switches* unless set. As wait(), but exact: it takes a processor, where there are several. An idle process
+        sleeps for whole milliseconds, so for less than a few of them."""
+
 
 class Lock(Protocol):
     """Mutual exclusion among tasks; fair, not reentrant. Acquiring *switches* when it is held."""

@@ -7,7 +7,7 @@ wait that is shorter than a sync has all three in one.
 Nobody waits for more commits than there were a moment ago, so a client that is alone never does; nor for longer than a
 sync takes, so a client that went away costs the others one sync, once. A wait that took so long was in vain: some
 groups go without one then, and after the next such wait twice as many. Clients that think for longer than a sync, or
-that get no processor, are hardly waited for. Where a sync takes less than the hub can wait for nobody waits at all.
+that get no processor, are hardly waited for.
 """
 
 from typing import Final, final
@@ -22,9 +22,8 @@ _ENOUGH: Final = 8
 """So many commits share the cost of a sync well enough; with more of them the hub has better things to do than to
 wait: it decodes some while others are synced."""
 _LONGEST_SECONDS: Final = 0.005
-_SHORTEST_SECONDS: Final = 0.0005
-"""Of a sync for which a wait is worth it. A hub that is idle sleeps in milliseconds (epoll's): each wait, however
-short it was meant to be, takes 1.2 ms if nobody comes."""
+_SHORTEST_SECONDS: Final = 0.0001
+"""Of a sync for which a wait is worth it: a commit takes a third of that before it is in the queue."""
 _MOST_IN_VAIN: Final = 63
 """So many groups go without a wait at most before there is another one."""
 

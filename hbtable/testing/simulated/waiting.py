@@ -87,6 +87,9 @@ class SimulatedEvent:
             if me in self._waiting:
                 self._waiting.remove(me)
 
+    def wait_awake(self, timeout_seconds: float) -> bool:
+        return self.wait(timeout_seconds)
+
 
 @final
 class SimulatedLock:

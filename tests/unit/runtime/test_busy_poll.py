@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 
+import gevent
 import pytest
 
 from hbtable.runtime import busy_poll
@@ -134,6 +135,25 @@ def test_processors_are_those_that_the_process_may_use() -> None:
         assert busy_poll.spare_processors() == (len(before) > 1)
     else:
         assert busy_poll.spare_processors() == ((os.cpu_count() or 1) > 1)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_who_waits_awake_hears_of_the_event_and_of_the_end_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, several: bool
+) -> None:
+    monkeypatch.setattr(busy_poll, "spare_processors", lambda: several)
+    runtime, loop = GeventRuntime(), gevent.get_hub().loop
+    event = runtime.event()
+    before = loop.iteration
+    assert not event.wait_awake(0.05)
+    assert (loop.iteration - before > 200) == several  # with one processor it sleeps
+    runtime.spawn(event.set)
+    assert event.wait_awake(10.0)
+    before = loop.iteration
+    assert event.wait_awake(10.0)
+    runtime.sleep(0.05)
+    assert loop.iteration - before < 20
+    runtime.close()
 
 
 def test_timers_threads_and_tasks_go_on_and_an_idle_hub_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -425,33 +425,42 @@ def test_sync_nobody_waits_for_a_client_that_went_away_twice(bench, monkeypatch)
     bench.run(main)
 
 
-@pytest.mark.parametrize("clients", [2, 5])
-def test_sync_clients_that_think_for_longer_than_a_sync_are_hardly_waited_for(bench, monkeypatch, clients: int) -> None:
-    """Two meet now and then by chance, and are not there when their next group is to begin."""
-    _let_syncs_last(bench, monkeypatch, 0.001)
-
-    def main() -> None:
-        log = bench.writer()
-        times: list[float] = []
-
-        def client(number: int) -> None:
-            for n in range(200):
-                began = bench.runtime.clock_seconds()
-                bench.commit(log, number, n)
-                times.append(bench.runtime.clock_seconds() - began)
-                bench.runtime.sleep(bench.runtime.random.uniform(0.002, 0.02))
-
-        for task in [bench.runtime.spawn(client, number) for number in range(clients)]:
-            task.join()
-        in_vain = [taken for taken in times if taken > 0.0021]  # another's sync, and its own
-        assert len(in_vain) < len(times) / 50
-
-    bench.run(main)
+@pytest.mark.parametrize(("clients", "seeds"), [(2, 1), (5, 6)])
+def test_sync_clients_that_think_for_longer_than_a_sync_are_hardly_waited_for(
+    bench_of, monkeypatch, clients: int, seeds: int
+) -> None:
+    """Two meet now and then by chance, and are not there when their next group is to begin. Of five clients' commits 4
+    to 42 in a thousand take that long, from seed to seed."""
+    late = commits = 0
+    for seed in range(1, seeds + 1):
+        bench = bench_of(seed)
+        with monkeypatch.context() as patches:
+            _let_syncs_last(bench, patches, 0.001)
+            times = bench.run(lambda bench=bench: _times_of_thinkers(bench, clients))
+        late += sum(taken > 0.0021 for taken in times)  # more than another's sync, and its own
+        commits += len(times)
+    assert late < commits / 33
 
 
-def test_sync_nobody_waits_where_a_sync_takes_less_than_the_hub_can_wait_for(bench, monkeypatch) -> None:
-    """A hub that sleeps does so for a millisecond at least: ten such syncs."""
-    _let_syncs_last(bench, monkeypatch, 0.0001)
+def _times_of_thinkers(bench, clients: int) -> list[float]:
+    """How long 200 commits of each took."""
+    log = bench.writer()
+    times: list[float] = []
+
+    def client(number: int) -> None:
+        for n in range(200):
+            began = bench.runtime.clock_seconds()
+            bench.commit(log, number, n)
+            times.append(bench.runtime.clock_seconds() - began)
+            bench.runtime.sleep(bench.runtime.random.uniform(0.002, 0.02))
+
+    for task in [bench.runtime.spawn(client, number) for number in range(clients)]:
+        task.join()
+    return times
+
+
+def test_sync_nobody_waits_where_a_sync_takes_less_than_a_commit(bench, monkeypatch) -> None:
+    _let_syncs_last(bench, monkeypatch, 0.00005)
 
     def main() -> None:
         log = bench.writer()
@@ -462,11 +471,11 @@ def test_sync_nobody_waits_where_a_sync_takes_less_than_the_hub_can_wait_for(ben
                 began = bench.runtime.clock_seconds()
                 bench.commit(log, number, n)
                 times.append(bench.runtime.clock_seconds() - began)
-                bench.runtime.sleep(0.00003 * number)
+                bench.runtime.sleep(0.000015 * number)
 
         for task in [bench.runtime.spawn(client, number) for number in range(1, 6)]:
             task.join()
-        assert 0.00015 < max(times) < 0.00021  # another's sync and its own
+        assert 0.000075 < max(times) < 0.00012  # another's sync and its own
 
     bench.run(main)
 
