@@ -19,7 +19,8 @@ row. A request that was given up by its caller is no danger either: it waits in 
 refused when that took longer than callers wait.
 
 One operation per table at a time: its lock is held throughout, also by the cycle when it assigns that table's tablets,
-so that a tablet is never assigned while its table is being disabled.
+so that a tablet is never assigned while its table is being disabled. Beside moves, which leave the table as it is,
+tablets are placed that come without a server (table_locks.py).
 """
 
 import logging
@@ -50,6 +51,7 @@ from hbtable.master.tables.creation import TableCreation
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
+from hbtable.master.tables.table_locks import TableLocks
 from hbtable.master.tables.tablet_rows import TabletRows
 from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.handovers import Handovers
@@ -72,7 +74,6 @@ from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.quotas.quotas_file import forget as forget_quotas
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
 
@@ -117,7 +118,7 @@ class TableOperations:
         self._parallel_rows = parallel_rows
         self._without_room: set[int] = set()
         """Ids of tables whose tablets could not be flushed when they were to be disabled: the disk was full."""
-        self._locks = KeyedLocks[bytes](runtime)
+        self._locks = locks = TableLocks(runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
         self.namespaces = Namespaces(runtime, session, catalog, check_master)
         self.quotas = QuotaSettings(session)
@@ -133,16 +134,17 @@ class TableOperations:
             self._finish_enabling,
             self._delete,
         )
-        placement.given_up_late = LateUnloads(catalog, placement, reports, self.operation).place
-        self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
+        placement.given_up_late = LateUnloads(catalog, placement, reports, locks.visit).place
+        moving = locks.hold_beside_guests
+        self.moves = Moves(catalog, placement, reports, moving, self.settled)
         pace = MovePace(runtime, MOST_AT_ONCE)
-        self.handovers = Handovers(runtime, catalog, placement, reports, self.operation, parallel_rows, pace)
+        self.handovers = Handovers(runtime, catalog, placement, reports, moving, parallel_rows, pace)
         new_id, ask = new_ids.tablet, request_cycle
         self.merges = Merges(
             catalog, placement, reports, self.operation, self.settled, shared_file, new_id, wall_millis, ask
         )
         self.relocations = Relocations(
-            runtime, catalog, placement, reports, self.operation, self.is_busy, check_master, request_cycle, pace
+            runtime, catalog, placement, reports, moving, self.is_busy, check_master, request_cycle, pace
         )
         self.balancer = Balancer(runtime.clock_seconds, session, catalog, reports, self.relocations)
         self.decommissions = Decommissions(runtime, session, placement, reports, self.relocations)

@@ -86,7 +86,7 @@ class _End(Enum):
 
 @final
 class Handovers:
-    """Hands tablets over. `operation` is that of TableOperations; `parallel`: tablets at a time, at most; `pace`
+    """Hands tablets over. `operation` is TableLocks.hold_beside_guests; `parallel`: tablets at a time, at most; `pace`
     has fewer while each takes long."""
 
     def __init__(

@@ -5,20 +5,22 @@ to end by itself (slow_loads.py). The server stops serving when it ends. Were th
 all tablets, its rows would wait for that: half a minute and more where the master is busy.
 
     1  the call that was left ends, and the tablet's row has no owner
-    2  under the lock of its table: is the table enabled, and the tablet still without a server
+    2  as a guest of whoever moves others of its table (table_locks.py), so that it waits for none of them: is the table
+       enabled, and the tablet still without a server
     3  it gets one, as any tablet without a server; all that came of this table meanwhile, beside each other
 
-The tablet goes to the server that is best now: the one that it was to move to may have gone, or be full, since. The
-root tablet is left to the master's round, which begins with it, and is asked for at the same moment.
+The tablet goes to the server that is best now: the one that it was to move to may have gone, or be full, since. What is
+on its way there counts for how full a server is. The root tablet is left to the master's round, which begins with it,
+and is asked for at the same moment.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import final
 
-from hbtable.master.servers.server_reports import AskServers
-from hbtable.master.tablets.assignment import describe
+from hbtable.master.servers.server_reports import AskServers, ServerReports
+from hbtable.master.tablets.assignment import Action, describe
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
@@ -32,21 +34,23 @@ log = logging.getLogger(__name__)
 
 @final
 class LateUnloads:
-    """Gives servers to tablets that come without one. `operation` is that of TableOperations."""
+    """Gives servers to tablets that come without one. `visit` is that of TableLocks."""
 
     def __init__(
         self,
         catalog: Catalog,
         placement: Placement,
         reports: AskServers,
-        operation: Callable[[bytes], AbstractContextManager[object]],
+        visit: Callable[[bytes], AbstractContextManager[object]],
     ) -> None:
         self._catalog = catalog
         self._placement = placement
         self._reports = reports
-        self._operation = operation
+        self._visit = visit
         self._waiting: dict[bytes, list[TabletRecord]] = {}
-        """By table, while somebody waits for the table's lock for them."""
+        """By table, while somebody waits for the table, and for the servers' reports, for them."""
+        self._coming: dict[int, str] = {}
+        """The tablets that are being placed, and their next servers."""
 
     @switches
     def place(self, record: TabletRecord, table: bytes) -> None:
@@ -58,11 +62,16 @@ class LateUnloads:
         waiting.append(record)
         if waiting[1:]:
             return  # whoever came first takes it along
-        with self._operation(table):
-            records = self._waiting.pop(table)
-            schema = self._schema(table, record.table_id)
-            if schema is not None:
-                self._place(table, records, schema)
+        try:
+            with self._visit(table):
+                schema = self._schema(table, record.table_id)
+                reports = self._reports(record.table_id)
+                del self._waiting[table]  # those that come from here on were not seen by the reports
+                if schema is not None:
+                    self._place(table, waiting, schema, reports)
+        finally:
+            if self._waiting.get(table) is waiting:
+                del self._waiting[table]
 
     @switches
     def _schema(self, table: bytes, table_id: int) -> TableSchema | None:
@@ -75,18 +84,38 @@ class LateUnloads:
         return current.schema
 
     @switches
-    def _place(self, table: bytes, records: Sequence[TabletRecord], schema: TableSchema) -> None:
+    def _place(
+        self, table: bytes, records: Sequence[TabletRecord], schema: TableSchema, reports: ServerReports
+    ) -> None:
         without = [current for record in records if (current := self._without_server(record)) is not None]
         if not without:
             return
-        reports = self._reports(without[0].table_id)
-        actions = self._placement.plan(table, without, reports)
+        actions = self._placement.plan(table, without, self._with_coming(reports))
         for action in actions:
             log.info(
                 "master: %s was given up late by its server, and goes to %s", describe(action.record), action.server
             )
-        for problem in self._placement.place_all(actions, lambda _tablet: schema, reports.living):
-            log.info("master: %s", problem.message)
+        with self._on_the_way(actions):
+            for problem in self._placement.place_all(actions, lambda _tablet: schema, reports.living):
+                log.info("master: %s", problem.message)
+
+    @contextmanager
+    @switches
+    def _on_the_way(self, actions: Sequence[Action]) -> Iterator[None]:
+        self._coming.update((action.record.tablet_id, action.server) for action in actions)
+        try:
+            yield
+        finally:
+            for action in actions:
+                self._coming.pop(action.record.tablet_id, None)
+
+    def _with_coming(self, reports: ServerReports) -> ServerReports:
+        """As if what is being placed were there: else all that end at a time would go to the emptiest one."""
+        loads = dict(reports.loads)
+        for server in set(self._coming.values()).intersection(loads):
+            coming = {tablet_id for tablet_id, target in self._coming.items() if target == server}
+            loads[server] = loads[server]._replace(tablet_ids=loads[server].tablet_ids | coming)
+        return reports._replace(loads=loads)
 
     @switches
     def _without_server(self, record: TabletRecord) -> TabletRecord | None:

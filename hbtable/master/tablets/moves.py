@@ -28,8 +28,8 @@ from hbtable.switches import switches
 
 @final
 class Moves:
-    """Moves tablets to servers that an operator chose. `operation` and `settled` are those of TableOperations. What
-    the master chooses itself moves by relocations.py."""
+    """Moves tablets to servers that an operator chose. `operation` is TableLocks.hold_beside_guests, `settled` that of
+    TableOperations. What the master chooses itself moves by relocations.py."""
 
     def __init__(
         self,

@@ -43,9 +43,9 @@ GoesOn = Callable[[ServerReports], bool]
 
 @final
 class Relocations(BackgroundWork):
-    """Carries one plan out at a time. `operation` and `is_busy` are those of TableOperations; `check_master` raises
-    when this is not the master; `on_end` is called when a plan that moved something, or failed, is over, and must not
-    switch. `pace`: of all moves that the master chooses."""
+    """Carries one plan out at a time. `operation` is TableLocks.hold_beside_guests, `is_busy` that of TableOperations;
+    `check_master` raises when this is not the master; `on_end` is called when a plan that moved something, or failed,
+    is over, and must not switch. `pace`: of all moves that the master chooses."""
 
     def __init__(
         self,

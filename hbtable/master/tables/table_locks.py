@@ -1,0 +1,122 @@
+"""The locks of tables: one operation at a time on each, and beside some of them tablets without a server are placed.
+
+An operation that moves tablets holds its table for as long as their servers take to answer: seconds, where one hangs.
+All that it needs is that the table stays as it is: enabled, under its schema. So a tablet that another server has given
+up is placed meanwhile, as a guest of that operation: no other operation begins before the guests are gone. The rows of
+the tablets are changed by compare-and-set, so that of two who want the same one, one is refused.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import final
+
+from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
+
+
+class _Turn:
+    """One that holds the table, or is to, or a guest. `admitted` is set when it may go on."""
+
+    __slots__ = ("admitted", "lets_guests_in")
+
+    def __init__(self, admitted: Event, lets_guests_in: bool) -> None:
+        self.admitted = admitted
+        self.lets_guests_in = lets_guests_in
+
+
+class _Table:
+    """A table that somebody works on, or waits for."""
+
+    __slots__ = ("guests", "holder", "waiting", "waiting_guests")
+
+    def __init__(self) -> None:
+        self.holder: _Turn | None = None
+        self.guests: set[_Turn] = set()
+        self.waiting: deque[_Turn] = deque()
+        self.waiting_guests: list[_Turn] = []
+
+    def admit(self) -> None:
+        """Lets in who may go on now. Guests first: the rows of their tablets have no server."""
+        if self.holder is None or self.holder.lets_guests_in:
+            for guest in self.waiting_guests:
+                guest.admitted.set()
+            self.guests.update(self.waiting_guests)
+            self.waiting_guests.clear()
+        if self.holder is None and self.waiting and (not self.guests or self.waiting[0].lets_guests_in):
+            self.holder = self.waiting.popleft()
+            self.holder.admitted.set()
+
+    def is_free(self) -> bool:
+        return not (self.holder or self.guests or self.waiting or self.waiting_guests)
+
+
+@final
+class TableLocks:
+    """One lock for each table, by its name; fair among those that hold it."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._tables: dict[bytes, _Table] = {}
+
+    @contextmanager
+    @switches
+    def hold(self, name: bytes) -> Iterator[None]:
+        """Nobody else holds the table, and it has no guests. *Switches* on entry while that is not so."""
+        with self._turn(name, lets_guests_in=False):
+            yield
+
+    @contextmanager
+    @switches
+    def hold_beside_guests(self, name: bytes) -> Iterator[None]:
+        """As hold(), for work that goes on beside guests. *Switches* on entry while somebody else holds it."""
+        with self._turn(name, lets_guests_in=True):
+            yield
+
+    @contextmanager
+    @switches
+    def visit(self, name: bytes) -> Iterator[None]:
+        """As a guest: nobody holds the table but by hold_beside_guests(). *Switches* on entry while that is not so."""
+        table = self._tables.setdefault(name, _Table())
+        guest = _Turn(self._runtime.event(), lets_guests_in=True)
+        table.waiting_guests.append(guest)
+        table.admit()
+        try:
+            guest.admitted.wait()
+            yield
+        finally:
+            if guest in table.guests:
+                table.guests.remove(guest)
+            else:
+                table.waiting_guests.remove(guest)  # it was ended while it waited
+            self._left(name, table)
+
+    @contextmanager
+    @switches
+    def _turn(self, name: bytes, lets_guests_in: bool) -> Iterator[None]:
+        table = self._tables.setdefault(name, _Table())
+        turn = _Turn(self._runtime.event(), lets_guests_in)
+        table.waiting.append(turn)
+        table.admit()
+        try:
+            turn.admitted.wait()
+            yield
+        finally:
+            if table.holder is turn:
+                table.holder = None
+            else:
+                table.waiting.remove(turn)  # it was ended while it waited
+            self._left(name, table)
+
+    def _left(self, name: bytes, table: _Table) -> None:
+        table.admit()
+        if table.is_free():
+            del self._tables[name]
+
+    def is_held(self, name: bytes) -> bool:
+        """Whether somebody works on the table, or waits for it. Does not switch."""
+        return name in self._tables
+
+    def __len__(self) -> int:
+        """Tables that somebody works on."""
+        return len(self._tables)
