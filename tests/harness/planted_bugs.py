@@ -25,6 +25,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     overwritten 32   nobody reads what LOCK says
     forgotten   33   what a process knows of a file ends when it closes the file
     unplaced    36   nobody acts on an unload that ends after its caller gave up
+    unanswered  37   a server is not asked again to give a tablet up when the connection broke
 """
 
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
 from hbtable.master.tablets.late_unloads import LateUnloads
 from hbtable.master.tablets.quarantine import Quarantine
+from hbtable.master.tablets.unanswered_unloads import UnansweredUnloads
 from hbtable.merge import compacting
 from hbtable.merge.markers import Markers
 from hbtable.metadata.catalog import Catalog
@@ -76,6 +78,10 @@ class Patch(NamedTuple):
     where: Any
     name: str
     wrong: Any
+
+
+def _asked_once(self: UnansweredUnloads, record: TabletRecord, first: HbtableError) -> None:
+    raise first
 
 
 def _from_the_beginning(fs: Any, folder: str, tablet_id: int, first_needed: int, indexes: Any) -> Any:
@@ -177,6 +183,7 @@ PLANTED = {
     "overwritten": (Patch(DataFolder, "_is_other_text", lambda self: False),),
     "forgotten": (Patch(KnownFiles, "closed", lambda self, file, length_bytes: self.growing.discard(file)),),
     "unplaced": (Patch(LateUnloads, "place", lambda self, record, table: None),),
+    "unanswered": (Patch(UnansweredUnloads, "ask_again", _asked_once),),
 }
 
 

@@ -5,9 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, OutcomeUnknown
 from hbtable.hbase.admin.transitions import transitions
 from hbtable.master.tablets.slow_loads import WAIT_SECONDS
+from hbtable.model.table import TableState
 from tests.harness.counted_cluster import CountedCluster
 from tests.harness.counted_transport import CountedTransport
 from tests.harness.delegating_fake import DelegatingFake
@@ -54,6 +55,42 @@ class SlowUnloads(DelegatingFake):
         self._took.append(seconds)
         self._cluster.runtime.sleep(seconds)
         self.inner.unload_tablet(epoch, tablet_id)
+
+
+class BreakingConnections(DelegatingFake):
+    """A tablet server's administration, whose unloads take what chance has them take, one of a tablet at a time, and
+    none where the tablet is not there. The connection of the first question for a tablet breaks before the unload
+    ends, mostly, which goes on; those of later ones break as often as chance wants. `broke`: how often."""
+
+    def __init__(self, inner, cluster, serves, most_seconds=12.0, again=0.5):
+        super().__init__(inner)
+        self._cluster, self._serves, self._most_seconds, self._again = cluster, serves, most_seconds, again
+        self._locks = {}
+        self.broke = self.ended = 0
+
+    def unload_tablet(self, epoch, tablet_id):
+        cluster = self._cluster
+        breaks = tablet_id not in self._locks or cluster.chance.random() < self._again
+        lock = self._locks.setdefault(tablet_id, cluster.runtime.lock())
+        ended, failed = cluster.runtime.event(), []
+
+        def work():
+            with lock:
+                if breaks and tablet_id in self._serves:
+                    cluster.runtime.sleep(cluster.chance.uniform(0.1, self._most_seconds))
+                try:
+                    self.inner.unload_tablet(epoch, tablet_id)
+                except HbtableError as error:
+                    failed.append(error)
+            self.ended += 1
+            ended.set()
+
+        cluster.runtime.spawn(work, name="unload")
+        if not ended.wait(cluster.chance.uniform(0, self._most_seconds) if breaks else None):
+            self.broke += 1
+            raise OutcomeUnknown("the connection broke")
+        if failed:
+            raise failed[0]
 
 
 class Scene:
@@ -219,6 +256,77 @@ def test_one_waits_for_no_move_of_its_table_that_hangs(machine, seed):
         assert moving.error is None
 
     scene.play(act)
+
+
+def break_connections(scene, **rules):
+    """To all servers, from now on."""
+    cluster, broken = scene.cluster, []
+    scene.hung.waker.set()
+    for name, (_, role) in cluster.servers.items():
+        service, admin = cluster.transport.tablet_service(name), cluster.transport.tablet_admin(name)
+        broken.append(BreakingConnections(admin, cluster, role._online_tablets.tablets, **rules))
+        cluster.transport.register_server(name, service, broken[-1])
+    return broken
+
+
+def connections_break(scene):
+    """While a new server gets its share."""
+    cluster = scene.cluster
+    broken = break_connections(scene)
+    cluster.start_server()
+    cluster.until(lambda: any(one.broke for one in broken), 60)
+    cluster.look_seconds = LOOK_SECONDS
+    longest = longest_without_a_server(cluster, 40)
+    assert sum(one.ended for one in broken) > sum(one.broke for one in broken) > 1
+    assert longest < LOAD_SECONDS + 2.0, "nobody noticed that it was given up"
+
+
+@pytest.mark.parametrize("seed", quick_first(range(8), 1, 3))
+def test_one_whose_connection_breaks_is_placed_when_its_server_gives_it_up(machine, seed):
+    """It waited for the master's next look: the one that a broken connection brings about finds it served."""
+    scene = Scene(machine, 100 + seed)
+
+    def act():
+        connections_break(scene)
+        scene.cluster.look_seconds = 0.0
+        scene.cluster.until(scene.cluster.is_even, 300)
+
+    scene.play(act)
+
+
+def test_the_planted_bug_of_unanswered_unloads_is_found(machine_of):
+    def check():
+        scene = Scene(machine_of(1), 100)
+        scene.play(lambda: connections_break(scene))
+
+    is_found("unanswered", check)
+
+
+@pytest.mark.parametrize("seed", quick_first(range(4), 1, 2))
+def test_a_table_is_disabled_though_connections_break(machine, seed):
+    """And no tablet of it is served afterwards, whoever was asked again."""
+    scene = Scene(machine, 120 + seed)
+    cluster = scene.cluster
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        cluster.runtime.sleep(20)
+        scene.hung = hang(cluster, min(cluster.servers), "roll_log")
+        broken = break_connections(scene, again=0.2)
+        cluster.start_server()
+        cluster.until(lambda: sum(one.broke for one in broken), 60)
+        cluster.runtime.sleep(cluster.chance.uniform(0, 10))
+        while cluster.client.catalog.read_table(b"t").state is not TableState.DISABLED:
+            with suppress(HbtableError):
+                cluster.client.admin.disable_table(b"t")
+        for _ in range(200):
+            assert not scene.served() & {one.tablet_id for one in cluster.client.admin.tablets(b"t")}
+            cluster.runtime.sleep(0.1)
+        cluster.client.admin.enable_table(b"t")
+        assert {one.tablet_id for one in cluster.client.admin.tablets(b"t")} <= scene.served()
+
+    cluster.runtime.run(body)
 
 
 def test_status_says_that_one_has_no_server(machine):

@@ -27,6 +27,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from hbtable.access.grants_file import forget
 from hbtable.access.scopes import of_table
@@ -62,6 +63,7 @@ from hbtable.master.tablets.pace import MovePace
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.relocations import MOST_AT_ONCE, Relocations
 from hbtable.master.tablets.server_load import takers
+from hbtable.master.tablets.unanswered_unloads import has_lock
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -134,10 +136,10 @@ class TableOperations:
             self._finish_enabling,
             self._delete,
         )
+        placement.unanswered.lives = partial(has_lock, session)
         placement.given_up_late = LateUnloads(catalog, placement, reports, locks.visit).place
-        moving = locks.hold_beside_guests
+        moving, pace = locks.hold_beside_guests, MovePace(runtime, MOST_AT_ONCE)
         self.moves = Moves(catalog, placement, reports, moving, self.settled)
-        pace = MovePace(runtime, MOST_AT_ONCE)
         self.handovers = Handovers(runtime, catalog, placement, reports, moving, parallel_rows, pace)
         new_id, ask = new_ids.tablet, request_cycle
         self.merges = Merges(

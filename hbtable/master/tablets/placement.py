@@ -38,6 +38,7 @@ from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import WAIT_SECONDS, SlowLoads
+from hbtable.master.tablets.unanswered_unloads import UnansweredUnloads
 from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -90,6 +91,7 @@ class Placement:
         self.note = note
         self.recoveries = Recoveries(runtime, logs, self.metrics)
         self.slow_loads = SlowLoads(runtime)
+        self.unanswered = UnansweredUnloads(runtime, catalog, self._ask_to_unload)
         self.given_up_late: Callable[[TabletRecord, bytes], None] = lambda record, table: None
         """Called, and may switch, when a server gave a tablet of the table up after vacate() raised that it had not."""
         self.in_last_room: Callable[[], bool] = _never
@@ -330,6 +332,8 @@ class Placement:
                 self._ask_to_unload(record)
             except StaleLocation as error:
                 raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
+            except OutcomeUnknown as error:
+                self.unanswered.ask_again(record, error)
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
         if current is None or current.tablet_id != record.tablet_id:
             return None

@@ -1,0 +1,99 @@
+"""Asks a server again to give a tablet up when the connection broke over which it was asked (bug class 37).
+
+The server goes on with what it was asked for, and its answer reaches nobody. Until it ends the tablet is served, so a
+look at all tablets that comes before finds nothing to be done; and the one that comes next would find rows that had no
+server since. Asked again, the server answers when it is done: one unload of a tablet waits for the other, and one that
+finds the tablet gone says that all is well.
+
+METADATA is read before each question: once the tablet has another owner, or none, nobody is asked.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.paths import server_lock
+from hbtable.master.tablets.assignment import describe
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS: Final = 0.1
+"""Before the first question. Each pause is twice the last, up to the longest."""
+_LONGEST_PAUSE_SECONDS: Final = 1.0
+"""Longer: rows wait longer once the server can be reached again; shorter: more questions to one that cannot."""
+_LONGEST_SECONDS: Final = 120.0
+"""For which it is asked again. Longer: what a server gives up after a longer time out of reach is placed sooner;
+shorter: a server out of reach is asked less often for nothing."""
+
+
+@final
+class UnansweredUnloads:
+    """Asks again. `ask` asks the owner of a tablet to unload it."""
+
+    def __init__(self, runtime: Runtime, catalog: Catalog, ask: Callable[[TabletRecord], None]) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._ask = ask
+        self.lives: Callable[[str], bool] = lambda server: False
+        """Whether a server counts as alive; it may switch. HbtableError when that cannot be told."""
+        self.ends = False
+        """This master stops: nobody is asked again."""
+
+    @switches
+    def ask_again(self, record: TabletRecord, first: OutcomeUnknown) -> None:
+        """On return the owner on record has said that it does not serve the tablet, or METADATA has another owner, or
+        none. `first` when the owner is dead, or was asked in vain for long; other errors of the question."""
+        latest = self._runtime.clock_seconds() + _LONGEST_SECONDS
+        pause = _PAUSE_SECONDS
+        log.info("master: %s is asked again to give up %s: %s", record.owner, describe(record), first)
+        while self._runtime.clock_seconds() < latest:
+            self._runtime.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            if self.ends or not self._may_live(record.owner):
+                break
+            try:
+                if self._has_another_owner(record):
+                    return
+                self._ask(record)
+            except (OutcomeUnknown, StaleLocation) as error:
+                log.debug("%s has not given up %s yet: %s", record.owner, describe(record), error)
+            else:
+                return
+        raise first
+
+    @switches
+    def _may_live(self, server: str) -> bool:
+        try:
+            return self.lives(server)
+        except LockLost:
+            raise
+        except HbtableError:
+            return True  # the lock service may be away
+
+    @switches
+    def _has_another_owner(self, record: TabletRecord) -> bool:
+        """False where METADATA cannot be read now."""
+        try:
+            current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        except LockLost:
+            raise
+        except HbtableError as error:
+            log.debug("METADATA does not say who has %s: %s", describe(record), error)
+            return False
+        return current is None or (current.tablet_id, current.owner, current.generation) != (
+            record.tablet_id,
+            record.owner,
+            record.generation,
+        )
+
+
+@switches
+def has_lock(session: Session, server: str) -> bool:
+    """Whether somebody holds the lock of a server."""
+    return session.holder(server_lock(server)) is not None
