@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import TypeVar, final
+from weakref import WeakValueDictionary
 
 import gevent
 from gevent.event import Event as HubEvent
@@ -36,6 +37,7 @@ from hbtable.runtime.request_gate import RequestGate, RestGate
 from hbtable.runtime.supervision import TaskDeaths, spawn_counted
 from hbtable.runtime.threads.thread_waker import GeventThreadWaker
 from hbtable.runtime.threads.workers import ThreadPool
+from hbtable.runtime.watched_sockets import WatchedSockets
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -214,6 +216,8 @@ class GeventRuntime:
         self._turns: dict[str, Semaphore] = {}
         self._worker_turns: dict[str, WorkerTurns] = {}
         self.fair_scheduler = FairScheduler(self.clock_seconds)
+        self._sockets = WeakValueDictionary[str, WatchedSockets]()
+        """By client; the gates of its connections hold it."""
 
     def slice_end(self, seconds: float) -> float:
         return self.fair_scheduler.slice_end(seconds)
@@ -250,7 +254,10 @@ class GeventRuntime:
         share = self.fair_scheduler.share(client)
         self.fair_scheduler.adopt(share)
         if isinstance(stream, ServedSocket):
-            stream.rest = RestGate(self.fair_scheduler, share)
+            sockets = self._sockets.get(client)
+            if sockets is None:
+                sockets = self._sockets[client] = WatchedSockets()
+            stream.rest = RestGate(self.fair_scheduler, share, sockets)
 
     def event(self) -> Event:
         return GeventEvent()

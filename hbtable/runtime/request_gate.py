@@ -1,17 +1,24 @@
 """Gates at which tasks of connections wait for what their clients send, and for their turn to read it."""
 
+import errno
 from collections.abc import Callable
 from typing import Protocol, final
 
 import gevent
 
 from hbtable.runtime.fair_scheduler import FairScheduler, HubShare, HubTurn
+from hbtable.runtime.watched_sockets import WatchedSockets
 from hbtable.switches import switches
+
+_NOT, _ALONE, _TOGETHER = range(3)
+"""A socket is not watched now, or is by the loop, or among many of its client."""
 
 
 class Readable(Protocol):
     """Watches a socket: gevent's, of its loop."""
 
+    @property
+    def fd(self) -> int: ...
     def start(self, callback: Callable[..., object], /, *arguments: object) -> None: ...
     def stop(self) -> None: ...
 
@@ -110,10 +117,16 @@ class RestGate:
     Without it whoever sends a byte on each of thousands of connections at once has all their tasks woken in one round
     of the loop, and everybody else waits behind them. A task that has to wait is not woken for that."""
 
-    __slots__ = ("_hub", "_readable", "_scheduler", "_seconds", "_share", "_silence", "_turn")
+    __slots__ = (
+        "_descriptor", "_hub", "_readable", "_scheduler", "_seconds", "_share", "_silence", "_sockets", "_turn",
+        "_watched",
+    )  # fmt: skip
 
-    def __init__(self, scheduler: FairScheduler, share: HubShare) -> None:
-        """For the calling task."""
+    def __init__(self, scheduler: FairScheduler, share: HubShare, sockets: WatchedSockets) -> None:
+        """For the calling task. `sockets`: of its client."""
+        self._sockets = sockets
+        self._watched = _NOT
+        self._descriptor = -1
         self._scheduler = scheduler
         self._share = share
         self._turn = HubTurn(gevent.getcurrent(), share, False)
@@ -137,23 +150,46 @@ class RestGate:
             self._silence = self._hub.loop.timer(seconds, seconds)
             self._seconds = seconds
         self._silence.again(self._is_silent)
-        readable.start(self._come)
+        self._watch(readable)
         try:
             self._hub.switch()
         except BaseException:  # the connection was closed or silent, or the task killed
-            readable.stop()
+            self._forget()
             self._silence.stop()
             turn.over = True
             self._turn = HubTurn(turn.task, self._share, False)  # the old one may still be in the queue
             raise
+
+    def _watch(self, readable: Readable) -> None:
+        self._descriptor = readable.fd
+        if self._sockets.watch(self._descriptor, self._arrived):
+            self._watched = _TOGETHER
+        else:
+            self._watched = _ALONE
+            self._sockets.alone += 1
+            readable.start(self._come)
+
+    def _forget(self) -> None:
+        """Nothing is waited for any more. Idempotent."""
+        if self._watched == _ALONE:
+            self._sockets.alone -= 1
+            self._readable.stop()
+        elif self._watched == _TOGETHER:
+            self._sockets.forget(self._descriptor, self._arrived)
+        self._watched = _NOT
 
     def _is_silent(self) -> None:
         """Nothing has arrived in time. In the hub."""
         self._turn.task.throw(TimeoutError("timed out"))
 
     def _come(self) -> None:
-        """Something has arrived. In the hub."""
-        self._readable.stop()
+        """Something has arrived, says the loop. It has to be called by a method of this gate: see throw()."""
+        self._forget()
+        self._arrived()
+
+    def _arrived(self) -> None:
+        """In the hub."""
+        self._watched = _NOT
         self._silence.stop()
         scheduler = self._scheduler
         if scheduler.goes_on(self._share, scheduler.clock()):
@@ -165,3 +201,12 @@ class RestGate:
         """Gevent calls this in the hub when the socket is closed in wait()."""
         self._turn.over = True
         self._turn.task.throw(error)
+
+    def closed(self) -> None:
+        """Its socket is being closed. Gevent knows of those alone that the loop watches."""
+        if self._watched == _TOGETHER:
+            self._hub.loop.run_callback(self._tell_closed)
+
+    def _tell_closed(self) -> None:
+        if self._watched == _TOGETHER:
+            self.throw(OSError(errno.EBADF, "the connection was closed"))

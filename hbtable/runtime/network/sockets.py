@@ -73,6 +73,9 @@ class RestOfReading(Protocol):
         """*Switches.* Until the watcher of a socket says that more has arrived, and it may be read. TimeoutError when
         nothing arrives within `seconds`."""
 
+    def closed(self) -> None:
+        """The socket is being closed, and who waits is told."""
+
 
 @final
 class ServedSocket:
@@ -86,7 +89,7 @@ class ServedSocket:
     timeout, the rest of a request, is waited for outside these turns, and with `rest` in turns of its own."""
 
     __slots__ = (
-        "_send", "_send_rest", "_socket", "_waits", "close", "fileno", "rest", "settimeout", "shutdown", "turns",
+        "_send", "_send_rest", "_socket", "_waits", "fileno", "rest", "settimeout", "shutdown", "turns",
     )  # fmt: skip
 
     def __init__(self, socket: hub_socket.socket) -> None:
@@ -98,7 +101,6 @@ class ServedSocket:
         self.settimeout = socket.settimeout
         self.shutdown = socket.shutdown
         self.fileno = socket.fileno
-        self.close = socket.close
         self.turns: TurnsOfReading | None = None
         self.rest: RestOfReading | None = None
 
@@ -145,6 +147,11 @@ class ServedSocket:
         sent = self._send(data, flags)
         if sent < len(data):
             self._send_rest(memoryview(data)[sent:], flags)
+
+    def close(self) -> None:
+        self._socket.close()
+        if self.rest is not None:
+            self.rest.closed()
 
 
 @final
