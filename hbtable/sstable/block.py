@@ -59,6 +59,21 @@ def encode_block(keys: Sequence[bytes], values: Sequence[bytes], interval: int) 
     return b"".join(parts)
 
 
+def place_of_last_value(end: bytes, block_bytes: int) -> tuple[int, int] | None:
+    """The beginning and the end of the last value in a block of that length, of which these are the last bytes. None
+    when they do not say it, or cannot be the end of a block."""
+    count, suffix_bytes, interval, *widths = _TAIL.unpack_from(end, len(end) - _TAIL.size)
+    if not count or not interval or not set(widths) <= {1, 2, 4}:
+        return None
+    behind_columns = len(end) - _TAIL.size - _RESTART.size * -(-count // interval)
+    if behind_columns < count * sum(widths):
+        return None
+    width = widths[2]
+    length = int.from_bytes(end[behind_columns - width : behind_columns], "big")
+    behind = block_bytes - len(end) + behind_columns - count * sum(widths)
+    return (behind - length, behind) if behind - length >= suffix_bytes else None
+
+
 def shared_length(left: bytes, right: bytes) -> int:
     """Length of the longest common prefix. Compares as two big integers: one C operation, no loop over bytes."""
     shorter = min(len(left), len(right))
@@ -161,28 +176,32 @@ class Block:
         self.charged_bytes = 0
         self.is_protected = False
 
-    def decoded(self) -> tuple[list[bytes], list[bytes]]:
-        """(keys, values) of the whole block, without keeping them. Nobody may change these lists."""
+    def decoded(self, last: bytes | None = None) -> tuple[list[bytes], list[bytes]]:
+        """(keys, values) of the whole block, without keeping them. Nobody may change these lists. `last`: the last
+        value, where `raw` is without it."""
         if self.results is not None:
             return self.keys, self.results.values(0, self._count)
         if self.is_decoded:
             return self.keys, self.values
         raw = self.raw
         shared, unshared, lengths = self._columns(0, self._count)
-        ends = list(accumulate(lengths, initial=self._suffix_bytes))
+        ends = list(accumulate(lengths if last is None else lengths[:-1], initial=self._suffix_bytes))
         if ends[-1] != self._columns_at or sum(unshared) != self._suffix_bytes:
             raise Corruption(self._path, self._offset, "the lengths in the block do not add up")
         values = [raw[begin:end] for begin, end in pairwise(ends)]
+        if last is not None:
+            values.append(last)
         return self._cut_keys(shared, unshared, 0), values
 
-    def keep_decoded(self) -> None:
-        """Replaces the stored form by the decoded one: twice the memory, but a scan then costs nothing.
+    def keep_decoded(self, last: bytes | None = None) -> None:
+        """Replaces the stored form by the decoded one: twice the memory, but a scan then costs nothing. `last` as
+        decoded() has it.
 
         The caller tells the cache (BlockCache.recount).
         """
         if self.is_decoded:
             return
-        self.keys, self.values = self.decoded()
+        self.keys, self.values = self.decoded(last)
         self.memory_bytes = (
             BLOCK_OVERHEAD_BYTES
             + PAIR_OVERHEAD_BYTES * self._count

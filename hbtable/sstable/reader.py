@@ -8,6 +8,7 @@ not check, and whatever read_at raises.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Final, Protocol, final
 
@@ -18,7 +19,8 @@ from hbtable.sstable.block import Block
 from hbtable.sstable.bloom import ROWCOL, BloomFilter, decode_bloom
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.index import Index, decode_index
-from hbtable.sstable.layout import FOOTER_BYTES, Footer, Handle, decode_footer, unseal, unseal_in_place
+from hbtable.sstable.large_blocks import LARGE_BYTES, read_large
+from hbtable.sstable.layout import FOOTER_BYTES, Footer, decode_footer, unseal, unseal_in_place, unseal_out_of
 from hbtable.sstable.properties import Properties, decode_properties
 from hbtable.switches import switches
 
@@ -64,6 +66,7 @@ class SSTableReader:
         "_filter",
         "_in_memory",
         "_index",
+        "_is_near",
         "_read_at",
         "footer",
         "length_bytes",
@@ -82,6 +85,7 @@ class SSTableReader:
         index: Index,
         bloom: BloomFilter | None,
         in_memory: bool,
+        is_near: bool,
     ) -> None:
         """Use `open`."""
         self._read_at = read_at
@@ -89,6 +93,7 @@ class SSTableReader:
         self._filter = bloom
         self._index = index
         self._in_memory = in_memory
+        self._is_near = is_near
         self.path = path
         self.length_bytes = length_bytes
         self.footer = footer
@@ -104,11 +109,12 @@ class SSTableReader:
         cache: BlockCache,
         footer_checksum: int | None = None,
         in_memory: bool = False,
+        is_near: bool = False,
     ) -> "SSTableReader":
         """`length_bytes` and `footer_checksum` as METADATA has them; without the latter any whole SSTable will do.
 
-        `in_memory`: its blocks go to the cache's protected share. May switch. Corruption, or UnsupportedFormat when a
-        newer hbtable wrote it.
+        `in_memory`: its blocks go to the cache's protected share. `is_near`: no read of it is a trip over
+        the network. May switch. Corruption, or UnsupportedFormat when a newer hbtable wrote it.
         """
         tail_offset = max(0, length_bytes - _OPENING_READ_BYTES)
         tail = _read(read_at, path, tail_offset, length_bytes - tail_offset)
@@ -120,14 +126,14 @@ class SSTableReader:
             tail = _read(read_at, path, begin, length_bytes - begin)
         else:
             tail = tail[begin - tail_offset :]
-        bloom = decode_bloom(path, begin, _part(path, footer.filter_part, tail, begin))
-        index = decode_index(path, footer.index_part.offset, _part(path, footer.index_part, tail, begin), begin)
-        raw_properties = _part(path, footer.properties_part, tail, begin)
+        bloom = decode_bloom(path, begin, unseal_out_of(path, footer.filter_part, tail, begin))
+        index = decode_index(path, footer.index_part.offset, unseal_out_of(path, footer.index_part, tail, begin), begin)
+        raw_properties = unseal_out_of(path, footer.properties_part, tail, begin)
         properties = decode_properties(path, footer.properties_part.offset, raw_properties)
         first_key = index.first_keys[0] if index.first_keys else b""
         if properties.blocks != len(index.first_keys) or properties.first_key != first_key:
             raise Corruption(path, footer.index_part.offset, "the index and the properties do not agree")
-        return cls(read_at, path, length_bytes, cache, footer, properties, index, bloom, in_memory)
+        return cls(read_at, path, length_bytes, cache, footer, properties, index, bloom, in_memory, is_near)
 
     @property
     def read_at(self) -> ReadAt:
@@ -315,13 +321,19 @@ class SSTableReader:
         begin = offsets[first]
         while last - first > 1 and offsets[last] - begin > _READ_AHEAD_BYTES:
             last -= 1
+        blocks: dict[int, Block] = {}
         try:
+            if self._is_near and last - first == 1 and offsets[last] - begin >= LARGE_BYTES:
+                large = read_large(partial(_read, self._read_at, self.path), self.path, self._index.handle(first))
+                if large is not None:
+                    if cache_blocks:
+                        self._cache.put(self.path, begin, large, self._in_memory)
+                    return {first: large}
             sealed = _read(self._read_at, self.path, begin, offsets[last] - begin)
         except Corruption as error:
             if last - first > 1:
                 return self._load_run(first, first + 1, cache_blocks)
             raise self._damaged(first, error) from error
-        blocks: dict[int, Block] = {}
         for number in range(first, last):
             handle = self._index.handle(number)
             try:
@@ -381,9 +393,3 @@ def _read(read_at: ReadAt, path: str, offset: int, size: int) -> bytes:
     if len(found) != size:
         raise Corruption(path, offset + len(found), f"the file ends here, {size - len(found)} bytes early")
     return found
-
-
-def _part(path: str, handle: Handle, buffer: bytes, buffer_offset: int) -> bytes:
-    """Unseals a part out of a larger read that began at `buffer_offset`."""
-    begin = handle.offset - buffer_offset
-    return unseal(path, handle, buffer[begin : begin + handle.sealed_bytes])

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
-from hbtable.fs.interface import AppendFile, FileSystem
+from hbtable.fs.interface import LOCAL, AppendFile, FileSystem
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.reader import SSTableReader
@@ -33,7 +33,9 @@ Append = Callable[[bytes], object]
 def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: bool) -> LoadedFile:
     """Checks the length and the footer's checksum against METADATA's. May switch. Corruption, FileNotFound."""
     file = SharedFile(fs.open(ref.path))
-    reader = SSTableReader.open(file.read_at, ref.path, ref.length_bytes, cache, ref.footer_checksum, in_memory)
+    reader = SSTableReader.open(
+        file.read_at, ref.path, ref.length_bytes, cache, ref.footer_checksum, in_memory, is_near=fs.log_kind == LOCAL
+    )
     return LoadedFile(ref, reader)
 
 
