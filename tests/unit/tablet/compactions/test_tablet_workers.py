@@ -8,6 +8,7 @@ import pytest
 from hbtable.encoding.cell_key import cell_key
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.errors import OutOfSpace, Unavailable
+from hbtable.fs.memory import MemoryAppendFile
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT
@@ -109,6 +110,29 @@ def test_a_worker_writes_the_same_bytes() -> None:
     assert [path for path, _ in there] == [path for path, _ in here]
     assert {"flush", "compaction"} == set(heard.kinds)
     assert {question[0] for question in heard.questions} == {worker_job.READ, worker_job.PAIRS, worker_job.APPEND}
+
+
+def test_a_large_cell_goes_to_its_file_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are served between two of them: a piece is copied, and taken by the system, in the hub."""
+    pieces: list[bytes] = []
+    append = MemoryAppendFile.append
+
+    def noted(file: MemoryAppendFile, data: bytes) -> None:
+        if file.path.endswith(".sst"):
+            pieces.append(data)
+        append(file, data)
+
+    monkeypatch.setattr(MemoryAppendFile, "append", noted)
+    bench = _bench()
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"row", b"g:q", bytes(3 << 20), 1000)])
+        tablet.flush()
+
+    bench.run(main)
+    assert sum(map(len, pieces)) > 3 << 20
+    assert max(map(len, pieces)) <= 256 << 10
 
 
 def test_a_real_worker_writes_what_this_process_writes() -> None:
