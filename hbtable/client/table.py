@@ -220,13 +220,13 @@ class Table(LocatedTable):
     # ---------------------------------------------------------------- as clients sent them
 
     @switches
-    def ask_owner(self, row: bytes, ask: Callable[[TabletRecord], bytes], write: bool) -> bytes:
-        """Asks for the tablet of the row, and again where `ask` raises what a call to its server raises: another may
-        have the tablet by then. Returns what `ask` does."""
+    def ask_owner(self, row: bytes, found: TabletRecord, ask: Callable[[TabletRecord], bytes], write: bool) -> bytes:
+        """Asks for the tablet of the row, first as cached_tablet() has `found` it, and again where `ask` raises what a
+        call to its server raises: another may have the tablet by then. Returns what `ask` does."""
         retries = None
         while True:
             try:
-                return ask(self.find(self._id or self._open(), row))
+                return ask(found if retries is None else self.find(self._id or self._open(), row))
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write)
 

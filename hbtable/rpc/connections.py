@@ -51,6 +51,9 @@ _WRONG_PROOF: Final = (
 Connect = Callable[[str, int, float], Socket]
 """As runtime.sockets.connect."""
 
+_SMALL_BYTES: Final = 4 << 10
+"""So much the system takes at once: there is one call at a time on a connection, and the last one was answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class RpcOptions:
@@ -113,7 +116,8 @@ class RpcConnection:
     """One connection to a peer. After any error it cannot be used again: close it."""
 
     __slots__ = (
-        "_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "proved", "sequence", "theirs",
+        "_arrivals", "_deadline", "_frames", "_limit_seconds", "_lives", "_runtime", "_socket", "_watch_seconds",
+        "proved", "sequence", "theirs",
     )  # fmt: skip
 
     def __init__(self, runtime: Runtime, socket: Socket, options: RpcOptions) -> None:
@@ -122,7 +126,8 @@ class RpcConnection:
         self._watch_seconds = options.watch_seconds
         pause, join = (lambda: runtime.sleep(0)), Joiner(runtime)
         self._frames = Frames(self._receive, self._receive, options.frame_bytes, pause, join)
-        self._deadline = 0.0
+        self._arrivals: Callable[[int], list[tuple[int, int]]] | None = None
+        self._deadline = self._limit_seconds = 0.0
         self._lives: Callable[[], bool] | None = None
         self.sequence = 0
         """Of the last call."""
@@ -171,7 +176,11 @@ class RpcConnection:
     def is_usable(self) -> bool:
         """Between calls: the peer has neither ended nor said goodbye, which may come together with its last answer.
         Does not switch."""
-        return not self._frames.rest and sockets.is_quiet(self._socket)
+        if self._frames.rest:
+            return False
+        if self._arrivals is None:
+            self._arrivals = sockets.arrivals(self._socket)
+        return not self._arrivals(0)
 
     @switches
     def exchange(self, frame: bytes, deadline: float, lives: Callable[[], bool]) -> bytes:
@@ -179,7 +188,8 @@ class RpcConnection:
         self._deadline = deadline
         self._lives = lives
         try:
-            self._socket.settimeout(max(0.001, deadline - self._runtime.clock_seconds()))
+            left = max(0.001, deadline - self._runtime.clock_seconds())
+            self._limit(left if len(frame) > _SMALL_BYTES else min(left, self._watch_seconds))
             self._socket.sendall(self._frames.outgoing(frame))
         except OSError as error:
             # The kernel did not take all of it, so the peer never gets a whole frame, and begins whole ones only.
@@ -200,13 +210,19 @@ class RpcConnection:
         """Idempotent."""
         self._socket.close()
 
+    def _limit(self, seconds: float) -> None:
+        """Sending and receiving end after so long, from now on."""
+        if seconds != self._limit_seconds:
+            self._limit_seconds = seconds
+            self._socket.settimeout(seconds)
+
     @switches
     def _receive(self, most: int) -> bytes:
         while True:
             left = self._deadline - self._runtime.clock_seconds()
             if left <= 0:
                 raise TimeoutError("no answer within the deadline")
-            self._socket.settimeout(min(left, self._watch_seconds))
+            self._limit(min(left, self._watch_seconds))
             try:
                 return self._socket.recv(most)
             except TimeoutError:
@@ -240,7 +256,10 @@ class RpcConnectionPool:
     def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[RpcConnection, bool]:
         """*Switches.* A connection, and whether it has served before; never one of those when `fresh`. Unsent,
         UnsupportedFormat."""
-        self._wait_for_turn(deadline)
+        if self._taken < self._options.connections:
+            self._taken += 1
+        else:
+            self._wait_for_turn(deadline)
         try:
             while self._idle:
                 connection = self._idle.pop()  # the one used last: the others may be closed, it is surely open
@@ -258,7 +277,10 @@ class RpcConnectionPool:
             connection.close()
         else:
             self._idle.append(connection)
-        self._leave()
+        if self._waiting:
+            self._leave()
+        else:
+            self._taken -= 1
 
     def drop(self, connection: RpcConnection) -> None:
         """Something went wrong on it."""
@@ -323,19 +345,17 @@ class RpcConnectionPool:
 
     @switches
     def _wait_for_turn(self, deadline: float) -> None:
-        if self._taken >= self._options.connections:
-            turn = self._runtime.event()
-            self._waiting.append(turn)
-            try:
-                in_time = turn.wait(max(0.0, deadline - self._runtime.clock_seconds()))
-            except BaseException:
-                self._give_up(turn)
-                raise
-            if not in_time:
-                self._give_up(turn)
-                raise Unsent(f"{self._taken} calls to it are under way, and none ended in time")
-            return  # whoever left handed over the place: _taken counts it already
-        self._taken += 1
+        turn = self._runtime.event()
+        self._waiting.append(turn)
+        try:
+            in_time = turn.wait(max(0.0, deadline - self._runtime.clock_seconds()))
+        except BaseException:
+            self._give_up(turn)
+            raise
+        if not in_time:
+            self._give_up(turn)
+            raise Unsent(f"{self._taken} calls to it are under way, and none ended in time")
+        # Whoever left handed over the place: _taken counts it already.
 
     def _give_up(self, turn: Event) -> None:
         if turn.is_set():

@@ -82,7 +82,8 @@ def _no_pause() -> None:
     """A hello is short."""
 
 
-_TITLE: Final = HELLO.request(0, OURS, _no_pause)[4 : 12 + len(HELLO.name)]
+TITLE: Final = HELLO.request(0, OURS, _no_pause)[4 : 12 + len(HELLO.name)]
+"""The first bytes of each hello."""
 _CHECKSUM: Final = b"\x0a\x00\x64"
 """The head of the field: an i64, number 100."""
 _CHECKSUM_BYTES: Final = len(_CHECKSUM) + 8
@@ -91,7 +92,7 @@ _STOP: Final = b"\0"
 
 def is_hello(message: bytes) -> bool:
     """Whether a call, as it arrived, is a hello."""
-    return message.startswith(_TITLE)
+    return message.startswith(TITLE)
 
 
 def agreed(theirs: PeerVersion) -> PeerVersion:

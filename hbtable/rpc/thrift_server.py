@@ -150,7 +150,7 @@ class RpcServer:
             return
         work_for(served.cost)
         try:
-            self._calls(served)
+            self._calls(served, socket)
         except Foreign as client:
             self._turn_away(socket, peer, client.data)
         except Corruption as error:
@@ -172,9 +172,9 @@ class RpcServer:
             self._peers.leave(served)
 
     @switches
-    def _calls(self, served: Served) -> None:
+    def _calls(self, served: Served, socket: Socket) -> None:
         """Answers calls until the peer has ended, or does not speak as agreed."""
-        wait_for_turn, clock = self._runtime.request_gate(served.host, _ANY_NUMBER), self._runtime.clock_seconds
+        clock, wait_for_turn = self._runtime.clock_seconds, self._runtime.request_gate(served.host, _ANY_NUMBER, socket)
         while (message := served.receive()) is not None:
             wait_for_turn(clock())
             greeted = served.admission.answer(message)

@@ -44,7 +44,9 @@ class AskedTable(Located, Protocol):
     """A table as this relay asks it (client.table.Table)."""
 
     @switches
-    def ask_owner(self, row: bytes, ask: Callable[[TabletRecord], bytes], write: bool) -> bytes: ...
+    def ask_owner(
+        self, row: bytes, found: TabletRecord, ask: Callable[[TabletRecord], bytes], write: bool
+    ) -> bytes: ...
 
 
 @final
@@ -84,7 +86,7 @@ class RoleRelay:
         if message is None:
             return None
         try:
-            answer = table.ask_owner(row, partial(self._asked, message, write), write)
+            answer = table.ask_owner(row, record, partial(self._asked, message, write), write)
         except OutcomeUnknown as error:
             if write and are_puts(values[2]):
                 raise of_puts(error) from error

@@ -69,6 +69,8 @@ class Failure(NamedTuple):
 FOR_USER: Final = "_for_user"
 """Behind the name of a call to tablets: the same for a user, whose name and groups come before its arguments."""
 NO_BUDGET: Final = CallBudget()
+_LONGEST_HEAD_BYTES: Final = 128
+"""A message's head with a longer name is read with care."""
 _WRITES_ALONE: Final = ("mutate", "delete_range", "relay_write")
 """Calls that read nothing whose cost could be limited."""
 
@@ -249,6 +251,9 @@ def _parts(head: bytes, sequence: int, body: Sequence[bytes]) -> list[bytes]:
 
 def read_head(data: bytes) -> tuple[int, bytes, int, int]:
     """(message type, method's name, sequence number, position of the struct). Corruption."""
+    end = 8 + int.from_bytes(data[4:8], "big")
+    if data.startswith(STRICT) and end <= min(len(data) - 4, _LONGEST_HEAD_BYTES):
+        return data[3], data[8:end], int.from_bytes(data[end : end + 4], "big"), end + 4
     source = MessageReader(data)
     try:
         name, kind, sequence = read_strict(source)

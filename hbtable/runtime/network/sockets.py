@@ -20,6 +20,7 @@ from gevent import socket as hub_socket
 from gevent.server import StreamServer
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
+from hbtable.runtime.network.answer_gate import AnswerGate
 from hbtable.runtime.network.port_holder import holder_of
 from hbtable.runtime.threads.native_threads import allocate_rlock
 from hbtable.switches import switches
@@ -308,14 +309,22 @@ def connect(host: str, port: int, timeout_seconds: float) -> Socket:
         raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror or error}") from error
     socket.settimeout(None)
     prepare(socket)
-    return ServedSocket(socket)
+    connected = ServedSocket(socket)
+    connected.rest = AnswerGate()
+    return connected
 
 
 def is_quiet(socket: Socket) -> bool:
     """Whether nothing has arrived: neither bytes nor the peer's end. Does not switch."""
+    return not arrivals(socket)(0)
+
+
+def arrivals(socket: Socket) -> Callable[[int], list[tuple[int, int]]]:
+    """A poll of this socket alone, for whoever asks often: given 0, it returns what has arrived by now, which may be
+    the peer's end. It is not to be called once the socket is closed, and does not switch."""
     poll = select.poll()
     poll.register(socket.fileno(), select.POLLIN)
-    return not poll.poll(0)
+    return poll.poll
 
 
 def prepare(socket: standard_socket.socket) -> None:

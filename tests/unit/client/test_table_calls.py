@@ -440,13 +440,13 @@ def test_whoever_passes_calls_on_is_told_which_tablet_to_ask_until_one_answers(c
         cluster.transport.tablet_service(record.owner).read_rows(record.tablet_id, [b"a"], EVERYTHING)
         return b"answer"
 
-    assert table.ask_owner(b"a", ask, False) == b"answer"
+    assert table.ask_owner(b"a", table.cached_tablet(b"a"), ask, False) == b"answer"
     cluster.serve(tablets[0], "s1")
-    assert table.ask_owner(b"a", ask, True) == b"answer"
+    assert table.ask_owner(b"a", table.cached_tablet(b"a"), ask, True) == b"answer"
     assert asked == ["s0", "s0", "s1"]
     cluster.serve(tablets[0], "")
     cluster.runtime.spawn(lambda: (cluster.runtime.sleep(5), cluster.serve(tablets[0], "s0")))
-    assert table.ask_owner(b"a", ask, True) == b"answer"
+    assert table.ask_owner(b"a", table.cached_tablet(b"a"), ask, True) == b"answer"
     assert 5 <= cluster.runtime.now < 7
 
 
@@ -471,5 +471,5 @@ def test_calls_that_are_passed_on_end_as_others_do(cluster, client, put, error, 
         raise error
 
     with pytest.raises(told, match=str(error)):
-        table.ask_owner(b"a", ask, write)
+        table.ask_owner(b"a", table.cached_tablet(b"a"), ask, write)
     assert (len(tries) > 1) is (told is Unavailable)

@@ -258,7 +258,7 @@ class Table:
 
     def forget_tablet(self, row: bytes) -> None: ...
 
-    def ask_owner(self, row: bytes, ask: Callable[[Any], bytes], write: bool) -> bytes:
+    def ask_owner(self, row: bytes, found: Any, ask: Callable[[Any], bytes], write: bool) -> bytes:
         return ask(self.tablet)
 
 
