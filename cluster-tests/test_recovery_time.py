@@ -64,7 +64,7 @@ def recovery(cluster: ProcessCluster, supervised: bool) -> float:
 CASES = [pytest.param(False, SESSION_SECONDS + in_time(8)), pytest.param(True, in_time(5))]
 
 
-@pytest.mark.parametrize(("supervised", "most_seconds"), taking_turns(CASES, 2))
+@pytest.mark.parametrize(("supervised", "most_seconds"), taking_turns(CASES, 4))
 def test_the_last_tablet_of_a_killed_server_takes_writes_again(
     hdfs_servers: HdfsServers,
     zookeeper_server: ZooKeeperServer,

@@ -57,7 +57,7 @@ def _address(pair: HdfsPair, scheme: str, folder: str) -> str:
     return pair.hdfs(folder) if scheme == "hdfs" else pair.webhdfs(folder)
 
 
-@pytest.mark.parametrize("scheme", taking_turns(SCHEMES, 2))
+@pytest.mark.parametrize("scheme", taking_turns(SCHEMES, 4))
 def test_a_namenode_that_was_deposed_does_not_say_that_a_log_is_not_fenced(
     pair: HdfsPair, runtime: GeventRuntime, own_folder: str, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +116,7 @@ def _at_last(ask: Callable[[], T]) -> T:
     return found[0]
 
 
-@pytest.mark.parametrize("scheme", taking_turns(SCHEMES, 2))
+@pytest.mark.parametrize("scheme", taking_turns(SCHEMES, 4))
 def test_writes_go_on_with_the_other_namenode_and_nothing_is_lost(
     pair: HdfsPair, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path, scheme: str
 ) -> None:

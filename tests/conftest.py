@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from tests.harness.fresh_seed import fresh_seed, take_fresh_examples
 from tests.harness.runs import begin_run, show_commands
+from tests.harness.tiers import generated
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,7 +19,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # By itself Hypothesis takes other examples in each run, and those that failed in earlier runs of this folder.
     same_each_time = config.getoption("--hypothesis-seed") is None
     take_fresh_examples(not same_each_time)
-    settings.register_profile("hbtable", settings.get_profile("ci"), derandomize=same_each_time)
+    settings.register_profile(
+        "hbtable", settings.get_profile("ci"), derandomize=same_each_time, max_examples=generated(100)
+    )
     settings.load_profile("hbtable")
 
 

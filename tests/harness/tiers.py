@@ -45,6 +45,10 @@ LONG: Final = {
     "webtable in processes": 9,
     "a handler opens again at each step": 9,
     "hours of load": 5,
+    "a folder of one server, of three and of a program": 8,
+    "a load far beyond all limits": 7,
+    "two right servers beside clients that race": 6,
+    "steady clients with large rows": 5,
     "analytics on Dask": 8,
     "personalized search on Dask": 8,
     "webtable on Dask": 8,
@@ -94,6 +98,14 @@ def quick_first(values: Iterable[object], quick: int, short: int | None = None) 
     every = list(values)
     slow = [pytest.param(value, marks=pytest.mark.slow) for value in every[quick:short]]
     return [*every[:quick], *slow, *([] if short is None else taking_turns(every[short:]))]
+
+
+def one_in(step: int, values: Iterable[object]) -> list[object]:
+    """Of a sweep `make test` takes one value in `step`, from all over it, and the others take turns over as many runs
+    of `make verify`. `pytest PATH` takes all."""
+    every = list(values)
+    others = iter(taking_turns([value for place, value in enumerate(every) if place % step], step))
+    return [next(others) if place % step else value for place, value in enumerate(every)]
 
 
 def taking_turns(values: Iterable[object], turns: int = TURNS) -> list[object]:

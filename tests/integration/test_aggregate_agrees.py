@@ -18,6 +18,7 @@ from hbtable.library.server_table import ServerTable
 from hbtable.tablet.reads import reading
 from hbtable.tablet.tablet import Tablet
 from tests.harness.table_steps import change, split
+from tests.harness.tiers import generated
 
 pytestmark = pytest.mark.integration
 
@@ -254,7 +255,7 @@ def request_of(scan: dict[str, Any], versions: int) -> Any:
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 3, 10_000])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=generated(25), deadline=None)
 @given(
     st.lists(STEP, max_size=25),
     st.lists(ROWS, max_size=4),

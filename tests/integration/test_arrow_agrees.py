@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import hbtable
 from tests.harness.table_steps import change, split
+from tests.harness.tiers import generated
 
 pytestmark = pytest.mark.integration
 
@@ -53,7 +54,7 @@ def typed(value: bytes | None, column: bytes) -> Any:
     return value if value is None or column not in DECODE else DECODE[column](value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=generated(40), deadline=None)
 @given(
     st.lists(STEP, max_size=25),
     st.lists(ROWS, max_size=3),

@@ -14,6 +14,7 @@ from hbtable.launch.cli.command import main
 from tests.harness.certificates import CA, put_ca, put_certificate
 from tests.harness.commands import ROOT, run
 from tests.harness.real_servers import free_ports
+from tests.harness.tiers import one_in
 from tests.harness.waiting import SOON_SECONDS
 from tests.harness.warm_server import WarmServer
 
@@ -172,7 +173,7 @@ LOGINS = {
 
 
 @pytest.mark.parametrize("way", LOGINS)
-@pytest.mark.parametrize("name", sorted(OF_A_SERVER))
+@pytest.mark.parametrize("name", one_in(4, sorted(OF_A_SERVER)))
 def test_a_wrong_login_is_a_sentence_at_once(
     secured: tuple[WarmServer, Path], monkeypatch: pytest.MonkeyPatch, name: str, way: str
 ) -> None:

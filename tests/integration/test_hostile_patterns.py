@@ -8,6 +8,7 @@ import pytest
 from happybase.connection import Hbase
 
 from tests.harness.server import ServerProcess
+from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -30,7 +31,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
         yield server
 
 
-@pytest.mark.parametrize("kind", ATTACKS)
+@pytest.mark.parametrize("kind", ["backtracking", *taking_turns(sorted(ATTACKS.keys() - {"backtracking"}), 2)])
 def test_others_are_served_while_a_pattern_takes_for_ever(server: ServerProcess, kind: str) -> None:
     pattern, reason = ATTACKS[kind]
     # One or two are answered before the search begins. Once more when this process stood still while it went on.

@@ -6,10 +6,11 @@ import pytest
 
 from tests.campaigns import kill_servers
 from tests.campaigns.kill_nine import campaign
+from tests.harness.tiers import taking_turns
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("durability", ["sync", "os"])
+@pytest.mark.parametrize("durability", ["sync", *taking_turns(["os"], 2)])
 def test_acknowledged_operations_survive_kill_nine(tmp_path: Path, durability: str) -> None:
     assert campaign(rounds=3, seed=20061106, durability=durability, folder=tmp_path, loud=False) > 0
 

@@ -16,6 +16,7 @@ from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from tests.harness.commands import LONG_SECONDS
+from tests.harness.tiers import long_test
 from tests.harness.warm_server import WarmServer
 
 CLIENTS = 10
@@ -67,6 +68,7 @@ def outcomes(server: WarmServer, work: Callable[[happybase.Table], None]) -> Cou
         return sum(pool.map(live, range(CLIENTS)), Counter[str]())
 
 
+@long_test("steady clients with large rows")
 def test_steady_clients_with_large_rows_wait_or_are_told_and_are_not_cut_off(tmp_path: Path) -> None:
     with WarmServer(tmp_path / "data", OPTIONS) as server:
         connection = server.connect()

@@ -22,6 +22,7 @@ from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.library.options import FamilyOptions
 from hbtable.library.table import Table
 from hbtable.model.schema import FOREVER_SECONDS, FamilySchema
+from tests.harness.tiers import one_in
 from tests.harness.waiting import eventually
 from tests.harness.wrong_values import VALUES
 
@@ -167,6 +168,10 @@ def parameters(calls: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
     return [(method, name) for method, arguments in calls.items() for name in arguments]
 
 
+def swept(calls: dict[str, dict[str, Any]]) -> list[object]:
+    return one_in(4, [pytest.param(*one) for one in parameters(calls)])
+
+
 @pytest.mark.parametrize(("kind", "calls"), [(EmbeddedDatabase, DATABASE), (Table, ROWS), (Batch, BATCH)])
 def test_the_sweep_knows_every_parameter(kind: type, calls: dict[str, dict[str, Any]]) -> None:
     found = {
@@ -282,7 +287,7 @@ def neighbours_are_well(database: EmbeddedDatabase) -> None:
         assert all(type(column) is bytes and type(value) is bytes for column, value in data.items())
 
 
-@pytest.mark.parametrize(("method", "parameter"), parameters(DATABASE))
+@pytest.mark.parametrize(("method", "parameter"), swept(DATABASE))
 def test_methods_of_the_database(database: hbtable.Database, method: str, parameter: str) -> None:
     for value in VALUES.values():
         if b"made" not in database.tables() and method != "create_table":
@@ -340,7 +345,7 @@ def test_options_of_a_family(database: hbtable.Database, option: str) -> None:
         assert database.tables() == [b"t"]
 
 
-@pytest.mark.parametrize(("method", "parameter"), parameters(ROWS))
+@pytest.mark.parametrize(("method", "parameter"), swept(ROWS))
 def test_methods_of_a_table(database: hbtable.Database, method: str, parameter: str) -> None:
     table = database.table("t")
     for what, value in VALUES.items():
@@ -387,7 +392,7 @@ def read_back(table: Table, method: str, arguments: dict[str, Any], answer: Any,
         table.delete(row)
 
 
-@pytest.mark.parametrize(("method", "parameter"), parameters(BATCH))
+@pytest.mark.parametrize(("method", "parameter"), swept(BATCH))
 def test_methods_of_a_batch(database: hbtable.Database, method: str, parameter: str) -> None:
     table = database.table("t")
     for what, value in VALUES.items():

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.memory import MB, Load
+from tests.harness.tiers import long_test
 
 LIMITS = (
     "tablet.memtable_bytes=4 MiB",
@@ -18,7 +19,7 @@ LIMITS = (
 
 
 @pytest.mark.integration
-@pytest.mark.slow
+@long_test("a load far beyond all limits")
 def test_a_load_far_larger_than_all_limits_stays_within_them(tmp_path: Path) -> None:
     load = Load(tmp_path, 60_000, LIMITS)
     load.run(loud=False)

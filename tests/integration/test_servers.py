@@ -24,6 +24,7 @@ from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
+from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.harness.warm_commands import run_warm
 
@@ -76,6 +77,7 @@ def test_every_process_answers_for_all_tables_and_each_has_some(server: ServerPr
     assert len(server_pids(server)) == 2
 
 
+@long_test("a folder of one server, of three and of a program")
 def test_the_folder_goes_to_one_server_to_three_to_a_program_and_back(server: ServerProcess, tmp_path: Path) -> None:
     make_tables(server)
     for arguments in ([], ["--servers", "3"], ["--servers", "1"], ["--servers", "auto"], []):

@@ -335,6 +335,7 @@ def reads_alike(shadow: ShadowProcess) -> int:
     return sum(int(one["equal"]) for one in shadow.report() if one.get("method") == "getRowWithColumns")
 
 
+@long_test("two right servers beside clients that race")
 def test_servers_that_are_right_never_differ_whatever_clients_race(pair: Servers, tmp_path: Path) -> None:
     """Eight clients in the same few rows."""
     with ShadowProcess(pair[0].port, pair[1].port, tmp_path / "report") as shadow:

@@ -11,6 +11,7 @@ from hbtable.shell.arguments.schema import _ENUMS, _KEPT, _OF_TABLE, _SETTERS
 from hbtable.shell.errors import ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.language.literals import Value
+from tests.harness.tiers import one_in
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -117,7 +118,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         assert "Traceback" not in server.errors.read_text()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", one_in(4, COMMANDS))
 def test_values_of_every_kind(run: Run, command: str) -> None:
     for value in VALUES:
         said = run(command.replace("%s", value))

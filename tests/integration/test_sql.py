@@ -19,6 +19,7 @@ import hbtable
 from hbtable.launch.cli.command import main
 from hbtable.library.server_calls import ServerCalls
 from hbtable.library.sql.pushdown import Pushdown, pushdown
+from tests.harness.tiers import generated
 
 pytestmark = pytest.mark.integration
 
@@ -209,7 +210,7 @@ def expression(told: Any) -> Any:
     return compare[kind](other, one) if mirrored else compare[kind](one, other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=generated(200), deadline=None)
 @given(FILTERS, st.lists(st.tuples(KEYS, st.none() | st.integers(-1, 2), st.none() | st.text("ab", max_size=2))))
 def test_whatever_passes_a_filter_is_read(told: Any, records: list[Any]) -> None:
     """Arrow itself says what passes."""

@@ -15,6 +15,7 @@ from thriftpy2.rpc import make_client
 from thriftpy2.thrift import TApplicationException, TType
 
 from tests.harness.interfaces import interface
+from tests.harness.tiers import one_in
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -200,8 +201,8 @@ def neighbours_are_well(server: WarmServer) -> None:
 @pytest.mark.parametrize(
     ("service", "method"),
     [
-        *((HBASE.Hbase, name) for name in calls(HBASE.Hbase)),
-        *((ADMIN.HbtableAdmin, name) for name in calls(ADMIN.HbtableAdmin)),
+        *one_in(4, [pytest.param(HBASE.Hbase, name) for name in calls(HBASE.Hbase)]),
+        *one_in(4, [pytest.param(ADMIN.HbtableAdmin, name) for name in calls(ADMIN.HbtableAdmin)]),
         *(pytest.param(NEWER, name, marks=pytest.mark.verify) for name in calls(NEWER)),
     ],
     ids=lambda it: it if isinstance(it, str) else it.__name__,

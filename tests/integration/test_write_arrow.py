@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hbtable
+from tests.harness.tiers import generated
 
 pytestmark = pytest.mark.integration
 
@@ -97,7 +98,7 @@ RECORDS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=generated(30), deadline=None)
 @given(RECORDS, st.integers(1, 7))
 def test_any_records(world: World, records: list[Any], size: int) -> None:
     types = [pa.binary(), pa.int64(), pa.float64(), pa.string(), pa.map_(pa.string(), pa.int64())]

@@ -248,7 +248,7 @@ def test_marks_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seeds", quick_first([range(40000, 40012), range(40012, 40024)], 0, 1))
+@pytest.mark.parametrize("seeds", quick_first([range(40000, 40004), range(40004, 40014), range(40014, 40024)], 0, 1))
 def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet, seeds):
     """As simulation/test_cluster.py, with an operator who does little else. METADATA's tablets leave, too."""
     done = 0
@@ -259,4 +259,4 @@ def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         done += outcome.count["chore: decommission done"]
     print(done)
-    assert done >= 18
+    assert 2 * done >= 3 * len(seeds)

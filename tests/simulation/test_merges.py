@@ -184,7 +184,7 @@ def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
         machine.life(look)
 
 
-@pytest.mark.parametrize("seeds", quick_first([range(30000, 30004), range(30004, 30008), range(30008, 30016)], 0, 1))
+@pytest.mark.parametrize("seeds", quick_first([range(30000, 30002), range(30002, 30008), range(30008, 30016)], 0, 1))
 def test_merges_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet, seeds):
     """As simulation/test_cluster.py, with an operator who does little else. (Its default chores are without merges, so
     that its seeds stay what they are.)"""
@@ -193,4 +193,4 @@ def test_merges_through_lost_and_repeated_messages_and_masters_that_were_deposed
         outcome = Schedule(seed, chores=("merge", "split", "merge", "move"), gap_seconds=0.0 if seed % 2 else 1.0).run()
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         done += outcome.count["chore: merge done"]
-    assert done >= len(seeds) // 3
+    assert done >= max(1, len(seeds) // 3)

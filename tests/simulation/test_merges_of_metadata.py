@@ -276,9 +276,9 @@ def merges_under_faults(seeds):
     return done
 
 
-@pytest.mark.parametrize("seeds", quick_first([range(31000, 31005), range(31005, 31012)], 0, 1))
+@pytest.mark.parametrize("seeds", quick_first([range(31000, 31002), range(31002, 31007), range(31007, 31012)], 0, 1))
 def test_merges_of_metadata_through_lost_and_repeated_messages_and_deposed_masters(quiet, seeds):
-    assert merges_under_faults(seeds) >= len(seeds) // 3
+    assert merges_under_faults(seeds) >= max(1, len(seeds) // 3)
 
 
 @pytest.mark.verify

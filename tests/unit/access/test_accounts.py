@@ -10,6 +10,7 @@ from hbtable.access.passwords import PasswordHash, TokenRecord, new_token, parts
 from hbtable.encoding.sealed import seal
 from hbtable.errors import AlreadyExists, Corruption, InvalidRequest, NotFound, UnsupportedFormat
 from tests.harness.cheap_passwords import cheap
+from tests.harness.tiers import generated
 
 NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.@/-]{0,20}", fullmatch=True)
 HASHES = st.builds(cheap, st.binary(max_size=20), st.binary(min_size=1, max_size=20))
@@ -19,7 +20,7 @@ TOKENS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=generated(25))
 @given(st.dictionaries(NAMES, st.tuples(st.none() | HASHES, TOKENS), max_size=5))
 def test_what_is_written_is_read(users: dict[str, tuple[PasswordHash | None, list[TokenRecord]]]) -> None:
     accounts = Accounts({name: Account(name, kept, tuple(tokens)) for name, (kept, tokens) in users.items()})

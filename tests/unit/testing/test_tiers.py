@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness import fresh_seed, tiers
 from tests.harness.runs import run_again
-from tests.harness.tiers import LONG, LONG_ALONE, LONG_ON_CLUSTERS, SHIFTS, crossed, parts, taking_turns
+from tests.harness.tiers import LONG, LONG_ALONE, LONG_ON_CLUSTERS, SHIFTS, crossed, one_in, parts, taking_turns
 
 ROOT = Path(__file__).resolve().parents[3]
 SEED = "SEED"
@@ -46,6 +46,21 @@ def test_a_run_takes_each_value_with_one_of_the_others(monkeypatch: pytest.Monke
         assert {other for _, other in found} == {1, 2}
     marked = [one for one in taking_turns(cells, 2) if one.values[0] == "b"]
     assert all(pytest.mark.java in one.marks and one.id == "bee" for one in marked)
+
+
+def test_of_a_sweep_make_test_takes_one_in_four_and_as_many_runs_the_others_once_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TURNS", raising=False)
+    found: Counter[object] = Counter()
+    for seed in range(500, 504):
+        monkeypatch.setenv(SEED, str(seed))
+        values = one_in(4, range(18))
+        assert values[::4] == [0, 4, 8, 12, 16]
+        others = [one for place, one in enumerate(values) if place % 4]
+        assert all(pytest.mark.turns in one.marks for one in others)
+        found.update(value for one in others for value in one.values if pytest.mark.verify in one.marks)
+    assert found == Counter(number for number in range(18) if number % 4)
 
 
 @pytest.mark.parametrize("table", [LONG, LONG_ON_CLUSTERS], ids=["tests", "cluster-tests"])

@@ -19,6 +19,7 @@ from hbtable.tablet.portions import Portions
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.hot_columns import skipping_settled
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
+from tests.harness.tiers import generated
 
 NOW = 1000
 KINDS = st.sampled_from([PUT, PUT, PUT, PUT, DELETE_COLUMN, DELETE_VERSION])
@@ -70,7 +71,7 @@ def check(pairs: list[Pair], family: FamilySchema, spec: ReadSpec, size: int) ->
     assert seen(kept) == seen(iter(pairs))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=generated(100), deadline=None)
 @given(
     runs=st.lists(RUN | FAMILY_RUN, min_size=1, max_size=8),
     family=st.builds(
