@@ -176,7 +176,7 @@ class Master:
     def stop(self, patience_seconds: float | None = None) -> None:
         """Ends the task after the step it is in, and frees the lock. Idempotent. What has not ended after
         `patience_seconds` is left, as at a death: a server that hangs keeps no next master waiting."""
-        self._stopping = True
+        self._stopping = self._placement.unanswered.ends = True
         self._mastership.end()
         self._wake.set()
         ending = spawn_counted(self._runtime, self._end_work, name="end of the master's work")

@@ -198,7 +198,6 @@ class Reconciler:
     def stop(self) -> None:
         """As finish(); what was not begun yet is not."""
         self._tending.drop_waiting()
-        self._placement.unanswered.ends = True
         self.finish()
 
     def _is_served(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from hbtable.errors import HbtableError, OutcomeUnknown
+from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
 from hbtable.hbase.admin.transitions import transitions
 from hbtable.master.tablets.slow_loads import WAIT_SECONDS
 from hbtable.model.table import TableState
@@ -60,16 +60,20 @@ class SlowUnloads(DelegatingFake):
 class BreakingConnections(DelegatingFake):
     """A tablet server's administration, whose unloads take what chance has them take, one of a tablet at a time, and
     none where the tablet is not there. The connection of the first question for a tablet breaks before the unload
-    ends, mostly, which goes on; those of later ones break as often as chance wants. `broke`: how often."""
+    ends, mostly, which goes on; those of later ones break as often as chance wants, or are refused, as where its lease
+    is away. `broke`: how often."""
 
-    def __init__(self, inner, cluster, serves, most_seconds=12.0, again=0.5):
+    def __init__(self, inner, cluster, serves, most_seconds=12.0, again=0.5, refused=0.0):
         super().__init__(inner)
         self._cluster, self._serves, self._most_seconds, self._again = cluster, serves, most_seconds, again
+        self._refused = refused
         self._locks = {}
         self.broke = self.ended = 0
 
     def unload_tablet(self, epoch, tablet_id):
         cluster = self._cluster
+        if tablet_id in self._locks and cluster.chance.random() < self._refused:
+            raise Unavailable("its lease is not confirmed")
         breaks = tablet_id not in self._locks or cluster.chance.random() < self._again
         lock = self._locks.setdefault(tablet_id, cluster.runtime.lock())
         ended, failed = cluster.runtime.event(), []
@@ -165,6 +169,45 @@ def test_one_that_the_balancer_was_to_move(machine, seed):
     def act():
         scene.cluster.start_server()
         scene.given_up_late(7)
+
+    scene.play(act)
+
+
+class RefusingLoads(DelegatingFake):
+    """A tablet server's administration. `refused`: how many of its next loads fail; `failed`: how many did."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.refused = self.failed = 0
+
+    def load_tablet(self, *arguments):
+        if self.refused:
+            self.refused -= 1
+            self.failed += 1
+            raise Unavailable("it is busy")
+        return self.inner.load_tablet(*arguments)
+
+
+@pytest.mark.parametrize("seed", quick_first(range(4), 1, 2))
+def test_one_whose_next_server_refuses_it_asks_for_another_look(machine, seed):
+    """The look that its own end asked for passed over the table, as a tablet of it was just being placed."""
+    scene = Scene(machine, 140 + seed)
+    cluster = scene.cluster
+
+    def act():
+        cluster.start_server()
+        cluster.until(lambda: scene.hung.asked["unload_tablet"], 60)
+        before = scene.here()
+        cluster.runtime.sleep(WAIT_SECONDS + 1)
+        refusing = []
+        for name in cluster.servers:
+            service, admin = cluster.transport.tablet_service(name), cluster.transport.tablet_admin(name)
+            refusing.append(RefusingLoads(admin))
+            refusing[-1].refused = 1
+            cluster.transport.register_server(name, service, refusing[-1])
+        scene.hung.waker.set()
+        cluster.until(lambda: scene.here() != before and any(one.failed for one in refusing), 5)
+        cluster.until(lambda: before.keys() <= scene.served(), 10)
 
     scene.play(act)
 
@@ -269,10 +312,10 @@ def break_connections(scene, **rules):
     return broken
 
 
-def connections_break(scene):
+def connections_break(scene, **rules):
     """While a new server gets its share."""
     cluster = scene.cluster
-    broken = break_connections(scene)
+    broken = break_connections(scene, **rules)
     cluster.start_server()
     cluster.until(lambda: any(one.broke for one in broken), 60)
     cluster.look_seconds = LOOK_SECONDS
@@ -281,13 +324,14 @@ def connections_break(scene):
     assert longest < LOAD_SECONDS + 2.0, "nobody noticed that it was given up"
 
 
+@pytest.mark.parametrize("refused", [0.0, 0.7])
 @pytest.mark.parametrize("seed", quick_first(range(8), 1, 3))
-def test_one_whose_connection_breaks_is_placed_when_its_server_gives_it_up(machine, seed):
+def test_one_whose_connection_breaks_is_placed_when_its_server_gives_it_up(machine, seed, refused):
     """It waited for the master's next look: the one that a broken connection brings about finds it served."""
     scene = Scene(machine, 100 + seed)
 
     def act():
-        connections_break(scene)
+        connections_break(scene, refused=refused)
         scene.cluster.look_seconds = 0.0
         scene.cluster.until(scene.cluster.is_even, 300)
 

@@ -61,6 +61,13 @@ def list_servers(session: Session) -> Servers:
 
 
 @switches
+def holds_its_lock(session: Session, incarnation: str) -> bool:
+    """Whether a server may live. *Switches.*"""
+    holder = session.holder(server_lock(incarnation))
+    return holder is not None and holder.data != _EXPIRED
+
+
+@switches
 def expire_server(session: Session, incarnation: str) -> bool:
     """Takes a dead server's lock and deletes its file, if it is still there. False when it lives after all.
     *Switches.*"""

@@ -46,6 +46,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
 from hbtable.master.quotas import QuotaSettings
 from hbtable.master.servers.decommissions import Decommissions
+from hbtable.master.servers.liveness import holds_its_lock
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.alterations import Alterations
 from hbtable.master.tables.creation import TableCreation
@@ -63,7 +64,6 @@ from hbtable.master.tablets.pace import MovePace
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.relocations import MOST_AT_ONCE, Relocations
 from hbtable.master.tablets.server_load import takers
-from hbtable.master.tablets.unanswered_unloads import has_lock
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -136,7 +136,7 @@ class TableOperations:
             self._finish_enabling,
             self._delete,
         )
-        placement.unanswered.lives = partial(has_lock, session)
+        placement.unanswered.lives = partial(holds_its_lock, session)
         placement.given_up_late = LateUnloads(catalog, placement, reports, locks.visit).place
         moving, pace = locks.hold_beside_guests, MovePace(runtime, MOST_AT_ONCE)
         self.moves = Moves(catalog, placement, reports, moving, self.settled)

@@ -103,6 +103,7 @@ class SlowLoads:
             log.info("master: what was to follow a call that ended late failed: %s", error)
         finally:
             self._following.discard(task)
+            self.on_end()  # the look that its own end asked for passed over the table while this was at it
 
     def _note(self, failed: Sequence[BaseException]) -> None:
         """Another error than LockLost is known to those who count failed loads."""

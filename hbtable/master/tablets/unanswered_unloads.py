@@ -12,9 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation
-from hbtable.lockservice.interface import Session
-from hbtable.lockservice.paths import server_lock
+from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
 from hbtable.master.tablets.assignment import describe
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import TabletRecord
@@ -61,7 +59,9 @@ class UnansweredUnloads:
                 if self._has_another_owner(record):
                     return
                 self._ask(record)
-            except (OutcomeUnknown, StaleLocation) as error:
+            except OutOfSpace:
+                raise
+            except (OutcomeUnknown, StaleLocation, Unavailable) as error:  # its lease, or the lock service, may be away
                 log.debug("%s has not given up %s yet: %s", record.owner, describe(record), error)
             else:
                 return
@@ -91,9 +91,3 @@ class UnansweredUnloads:
             record.owner,
             record.generation,
         )
-
-
-@switches
-def has_lock(session: Session, server: str) -> bool:
-    """Whether somebody holds the lock of a server."""
-    return session.holder(server_lock(server)) is not None

@@ -48,7 +48,7 @@ def test_one_that_takes_long_is_left_until_it_ends_and_its_table_is_looked_at_th
         assert ended == []
         released.set()
         loads.finish()
-        assert ended == [False]
+        assert ended == [False, False], "and behind what was to follow"
         assert not loads.is_left(1, ["server"])
 
     in_simulation(body)
