@@ -23,6 +23,34 @@ _PASSES: Final = 64
 """Turns of the hub until the next attempt, after one in vain: looking delays a sleep by a 64th of the limit then."""
 
 
+_LONGEST_LOOK_SECONDS: Final = 0.00002
+"""One takes a few us; in what is longer others had the processor."""
+
+
+@final
+class _VainLooks:
+    """Looks of this process at which nothing had happened, and their time."""
+
+    __slots__ = ("_last", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = self._last = 0.0
+
+    def count(self) -> None:
+        """An idle watcher's call: nothing else was to be called."""
+        now = time.perf_counter()
+        self.seconds += min(now - self._last, _LONGEST_LOOK_SECONDS)
+        self._last = now
+
+
+_vain_looks: Final = _VainLooks()
+
+
+def worked_seconds() -> float:
+    """The processor's time of this process, but for what it looked in vain: nobody needed that."""
+    return time.process_time() - _vain_looks.seconds
+
+
 def spare_processors() -> bool:
     """Whether another process can run while this one looks."""
     affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
@@ -38,16 +66,12 @@ def awake() -> Iterator[None]:
         return
     loop: Any = get_hub().loop
     watcher = loop.idle(ref=False, priority=loop.MINPRI)
-    watcher.start(_look_on)
+    watcher.start(_vain_looks.count)
     try:
         yield
     finally:
         watcher.stop()
         watcher.close()
-
-
-def _look_on() -> None:
-    """For an idle watcher: that it is active is enough."""
 
 
 @final
@@ -113,3 +137,4 @@ class BusyPoll:
     def _nothing(self) -> None:
         """The hub calls this where it has nothing else to call."""
         self._vain = True
+        _vain_looks.count()

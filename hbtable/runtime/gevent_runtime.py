@@ -26,7 +26,7 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 from gevent.lock import Semaphore
 
-from hbtable.runtime.busy_poll import awake
+from hbtable.runtime.busy_poll import awake, worked_seconds
 from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.network.sockets import ServedSocket
@@ -208,7 +208,7 @@ class GeventRuntime:
         self.random = random.Random()
         # Four of these are in every request, and a method around it would double what one takes.
         self.clock_seconds: Callable[[], float] = partial(time.clock_gettime, _BOOT_CLOCK)
-        self.processor_seconds: Callable[[], float] = time.process_time
+        self.processor_seconds: Callable[[], float] = worked_seconds
         self.deaths: Deaths = TaskDeaths(self.clock_seconds)
         self._options = options or GeventOptions()
         self._workers: dict[str, ThreadPool] = {}

@@ -111,7 +111,8 @@ class Runtime(Protocol):
         Any thread may ask."""
 
     def processor_seconds(self) -> float:
-        """The processor's time that this process has taken, in all its threads."""
+        """The processor's time of this process, in all its threads, but for what it looked in vain for the next request
+        (thrift.busy_poll_seconds)."""
 
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
         """Runs `function` as a task, later. An error in it is kept in Task.error and logged."""

@@ -45,8 +45,9 @@ class WatchedSockets:
             return False
         try:
             if self._epoll is None:
-                self._epoll = _new_epoll()
-                self._watcher = self._hub.loop.io(self._epoll.fileno(), 1)
+                made = _new_epoll()
+                self._watcher = self._hub.loop.io(made.fileno(), 1)
+                self._epoll = made
             _watch_once(self._epoll, descriptor)
         except (AttributeError, OSError):
             return False  # this system has no epoll, or no descriptors are left, or it watches too many

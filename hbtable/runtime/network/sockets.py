@@ -150,9 +150,11 @@ class ServedSocket:
             self._send_rest(memoryview(data)[sent:], flags)
 
     def close(self) -> None:
-        self._socket.close()
-        if self.rest is not None:
-            self.rest.closed()
+        try:
+            self._socket.close()
+        finally:
+            if self.rest is not None:
+                self.rest.closed()
 
 
 @final

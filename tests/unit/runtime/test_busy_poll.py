@@ -41,6 +41,7 @@ class _Loop:
     def __init__(self) -> None:
         self.before, self.awake = _Watcher(), _Watcher()
         self.now = 0.0
+        self.looks = 0
 
     def prepare(self, ref: bool, priority: int) -> _Watcher:
         assert not ref
@@ -64,6 +65,7 @@ class _Loop:
             if self.now >= happens:
                 return True
             self.awake.callback()
+            self.looks += 1
             self.now += LOOK_SECONDS
 
 
@@ -111,6 +113,20 @@ def test_waits_that_are_long_and_short_in_turns_do_not_pay(loop: _Loop) -> None:
     """As of a lone client that writes, and whose server waits for the disk before each answer."""
     awake = [loop.wait_for(1.0 if turn % 2 else LIMIT_SECONDS / 2) for turn in range(1300)]
     assert sum(awake) <= 2 * 1300 / 64
+
+
+@pytest.mark.usefixtures("poll")
+def test_looks_in_vain_are_no_work(loop: _Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tablet is split when its requests need much of the processor, and not for what the hub looked beside them."""
+    monkeypatch.setattr(time, "process_time", lambda: 100.0)
+    before = busy_poll.worked_seconds()
+    for _ in range(100):
+        assert loop.wait_for(0.0)  # the next request is there already
+    assert busy_poll.worked_seconds() == before
+    looks = loop.looks
+    for _ in range(100):
+        assert loop.wait_for(LIMIT_SECONDS / 2)
+    assert 0 < before - busy_poll.worked_seconds() <= 0.00002 * (loop.looks - looks) * 1.001
 
 
 @pytest.mark.parametrize("seconds", [0.0, LIMIT_SECONDS])
