@@ -18,7 +18,7 @@ from hbtable.sstable.layout import TRAILER_BYTES, Handle, check_trailer
 from hbtable.switches import switches
 
 LARGE_BYTES: Final = 1 << 20
-"""Of a block that is read so, and of its last value."""
+"""Of a block that is read so, at least; its last value is larger, so that it is read in a thread."""
 _END_BYTES: Final = 32 << 10
 """Of a block, read first: it has the lengths of its values, unless these are thousands."""
 
@@ -32,7 +32,7 @@ def read_large(read_at: Callable[[int, int], bytes], path: str, handle: Handle) 
         return None
     # Nothing of this is checked yet: what makes no sense is read as any other block, which then says what is wrong.
     place = place_of_last_value(end[:-TRAILER_BYTES], sealed_bytes - TRAILER_BYTES)
-    if place is None or place[1] - place[0] < LARGE_BYTES:
+    if place is None or place[1] - place[0] <= LARGE_BYTES:
         return None
     begin, behind = place
     before = read_at(offset, begin)

@@ -70,6 +70,7 @@ def test_the_cache_counts_what_such_a_block_takes(build: Callable[..., Built]) -
     ("pairs", "options"),
     [
         (pairs_with_large(6000, LARGE_BYTES), {"block_bytes": 1 << 20}),  # the lengths of its values are not at its end
+        (pairs_with_large(3, LARGE_BYTES), {}),  # a value that is read in the hub, as it is not above a megabyte
         (pairs_with_large(3, LARGE_BYTES // 2), {"block_bytes": 4 * LARGE_BYTES}),  # large, without a large value
         ([(key, b"v" * len(value)) for key, value in pairs_with_large(1, 16 * LARGE_BYTES)], {"compression": "GZ"}),
     ],
