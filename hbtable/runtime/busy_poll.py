@@ -22,7 +22,6 @@ _PRICE_OF_VAIN: Final = 4
 _PASSES: Final = 64
 """Turns of the hub until the next attempt, after one in vain: looking delays a sleep by a 64th of the limit then."""
 
-
 _LONGEST_LOOK_SECONDS: Final = 0.00002
 """One takes a few us; in what is longer others had the processor."""
 
