@@ -77,26 +77,16 @@ class TableLocks:
     @switches
     def visit(self, name: bytes) -> Iterator[None]:
         """As a guest: nobody holds the table but by hold_beside_guests(). *Switches* on entry while that is not so."""
-        table = self._tables.setdefault(name, _Table())
-        guest = _Turn(self._runtime.event(), lets_guests_in=True)
-        table.waiting_guests.append(guest)
-        table.admit()
-        try:
-            guest.admitted.wait()
+        with self._turn(name, lets_guests_in=True, is_guest=True):
             yield
-        finally:
-            if guest in table.guests:
-                table.guests.remove(guest)
-            else:
-                table.waiting_guests.remove(guest)  # it was ended while it waited
-            self._left(name, table)
 
     @contextmanager
     @switches
-    def _turn(self, name: bytes, lets_guests_in: bool) -> Iterator[None]:
+    def _turn(self, name: bytes, lets_guests_in: bool, is_guest: bool = False) -> Iterator[None]:
         table = self._tables.setdefault(name, _Table())
         turn = _Turn(self._runtime.event(), lets_guests_in)
-        table.waiting.append(turn)
+        waiting = table.waiting_guests if is_guest else table.waiting
+        waiting.append(turn)
         table.admit()
         try:
             turn.admitted.wait()
@@ -104,14 +94,13 @@ class TableLocks:
         finally:
             if table.holder is turn:
                 table.holder = None
+            elif turn in table.guests:
+                table.guests.remove(turn)
             else:
-                table.waiting.remove(turn)  # it was ended while it waited
-            self._left(name, table)
-
-    def _left(self, name: bytes, table: _Table) -> None:
-        table.admit()
-        if table.is_free():
-            del self._tables[name]
+                waiting.remove(turn)  # it was ended while it waited
+            table.admit()
+            if table.is_free():
+                del self._tables[name]
 
     def is_held(self, name: bytes) -> bool:
         """Whether somebody works on the table, or waits for it. Does not switch."""
