@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, final
 from hbtable.errors import Corruption, Unavailable, UnsupportedFormat
 from hbtable.rpc.codec.calls import BY_WIRE_NAME, read_head
 from hbtable.rpc.codec.errors import described
-from hbtable.rpc.handshake import OURS, TITLE, PeerVersion, agreed, hello_reply, read_hello
+from hbtable.rpc.handshake import OURS, PeerVersion, agreed, hello_reply, is_hello, read_hello
 from hbtable.rpc.hbase_clients import COMPACT_CALL
 from hbtable.rpc.proof import CHALLENGE_BYTES, PROVE, ClusterKey, Hellos
 from hbtable.switches import switches
@@ -54,7 +54,7 @@ class Admission:
     @switches
     def answer(self, message: bytes) -> Greeted | None:
         """None: a call, to be carried out; or one of HBase's, which no role has. Corruption."""
-        if message.startswith(TITLE):
+        if is_hello(message):
             return self._hello(message)
         if self._hellos is not None:
             return self._prove(message, self._hellos)

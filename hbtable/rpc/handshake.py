@@ -82,8 +82,7 @@ def _no_pause() -> None:
     """A hello is short."""
 
 
-TITLE: Final = HELLO.request(0, OURS, _no_pause)[4 : 12 + len(HELLO.name)]
-"""The first bytes of each hello."""
+_TITLE: Final = HELLO.request(0, OURS, _no_pause)[4 : 12 + len(HELLO.name)]
 _CHECKSUM: Final = b"\x0a\x00\x64"
 """The head of the field: an i64, number 100."""
 _CHECKSUM_BYTES: Final = len(_CHECKSUM) + 8
@@ -92,7 +91,7 @@ _STOP: Final = b"\0"
 
 def is_hello(message: bytes) -> bool:
     """Whether a call, as it arrived, is a hello."""
-    return message.startswith(TITLE)
+    return message.startswith(_TITLE)
 
 
 def agreed(theirs: PeerVersion) -> PeerVersion:

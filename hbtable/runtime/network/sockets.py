@@ -316,11 +316,6 @@ def connect(host: str, port: int, timeout_seconds: float) -> Socket:
     return connected
 
 
-def is_quiet(socket: Socket) -> bool:
-    """Whether nothing has arrived: neither bytes nor the peer's end. Does not switch."""
-    return not arrivals(socket)(0)
-
-
 def arrivals(socket: Socket) -> Callable[[int], list[tuple[int, int]]]:
     """A poll of this socket alone, for whoever asks often: given 0, it returns what has arrived by now, which may be
     the peer's end. It is not to be called once the socket is closed, and does not switch."""

@@ -10,7 +10,7 @@ from gevent import socket as hub_socket
 
 from hbtable.errors import Overloaded
 from hbtable.runtime.gevent_runtime import FairScheduler, GeventRuntime
-from hbtable.runtime.network.sockets import ServedSocket, is_quiet
+from hbtable.runtime.network.sockets import ServedSocket, arrivals
 
 COUNT = 40
 REQUEST = b"a request"
@@ -51,7 +51,7 @@ class Crowd:
                     self.refused += 1
                     continue
                 self.waited.append(self.now - began)
-                self.unread.append(sum(one.fileno() >= 0 and not is_quiet(one) for one in self.streams))
+                self.unread.append(sum(one.fileno() >= 0 and bool(arrivals(one)(0)) for one in self.streams))
                 self.now += 0.001
         except OSError:
             pass
@@ -71,7 +71,7 @@ class Crowd:
             peer.sendall(sent)
 
     def until_read(self) -> None:
-        until(lambda: all(is_quiet(one) for one in self.streams))
+        until(lambda: not any(arrivals(one)(0) for one in self.streams))
 
     def finish(self) -> None:
         for peer in self.peers:
