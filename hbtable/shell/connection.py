@@ -80,7 +80,7 @@ class ShellConnection:
 
     def thrift2_struct(self, name: str, /, **fields: object) -> Any:
         """A struct, or the value of an enum, of HBase's newer service."""
-        found = getattr(_thrift2(), name)
+        found = getattr(interface("hbase2"), name)
         return found(**fields)
 
     def open(self) -> None:
@@ -184,8 +184,8 @@ class ShellConnection:
         transport = TSocket()
         FirstCallWatch(transport, inside, made, self._folder or f"{self.host}:{self.port}")
         protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))
-        hbase: Any = load_interface(os.path.join(_IDL, "hbase.thrift"), "hbtable_shell_hbase_thrift")
-        admin: Any = load_interface(os.path.join(_IDL, "admin.thrift"), "hbtable_shell_admin_thrift")
+        hbase: Any = interface("hbase")
+        admin: Any = interface("admin")
         self._socket = made
         self._admin_structs, self._hbase_structs = admin, hbase
         self._exceptions = (
@@ -221,7 +221,7 @@ class ShellConnection:
         if service == "thrift2" and service not in self._clients:
             from thriftpy2.thrift import TClient
 
-            newer = _thrift2()
+            newer = interface("hbase2")
             self._clients[service] = TClient(newer.THBaseService, self._protocol)
             self._exceptions += (newer.TIOError, newer.TIllegalArgument)
         return self._clients[service]
@@ -240,8 +240,9 @@ class ShellConnection:
         return made
 
 
-def _thrift2() -> Any:
-    return load_interface(os.path.join(_IDL, "hbase2.thrift"), "hbtable_shell_hbase2_thrift")
+def interface(name: str) -> Any:
+    """An interface file as the shell reads it, once in a process."""
+    return load_interface(os.path.join(_IDL, f"{name}.thrift"), f"hbtable_shell_{name}_thrift")
 
 
 def _received(value: Any) -> Any:

@@ -28,7 +28,7 @@ from functools import cache
 from typing import Any, Final
 
 from hbtable.hbase.codec.interface import ThriftInterface
-from hbtable.hbase.codec.interface_files import load_interface
+from hbtable.shell.connection import interface
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
 from tests.harness.waiting import SOON_SECONDS
 
@@ -172,7 +172,7 @@ def _read_the_interfaces() -> None:
     """Half of what the start of a server takes otherwise. thriftpy2 keeps by name what it read."""
     ThriftInterface()
     for name in ("hbase", "admin", "hbase2"):
-        load_interface(os.path.join(ROOT, "hbtable", "idl", f"{name}.thrift"), f"hbtable_shell_{name}_thrift")
+        interface(name)
 
 
 def _serve(connection: socket.socket) -> list[str]:
