@@ -161,7 +161,9 @@ def test_who_waits_awake_hears_of_the_event_and_of_the_end_of_the_time(
     runtime, loop = GeventRuntime(), gevent.get_hub().loop
     event = runtime.event()
     before = loop.iteration
-    assert not event.wait_awake(0.05)
+    for _ in range(10):  # more than one where others have the processors
+        if loop.iteration - before <= 200:
+            assert not event.wait_awake(0.05)
     assert (loop.iteration - before > 200) == several  # with one processor it sleeps
     runtime.spawn(event.set)
     assert event.wait_awake(10.0)
