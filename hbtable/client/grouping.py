@@ -69,16 +69,24 @@ def _puts_by_tablet(find: Find, table_id: int, puts: PutBatch) -> list[PutBatch]
 
 @switches
 def rows_by_tablet(find: Find, table_id: int, rows: Sequence[bytes]) -> list[list[bytes]]:
-    """One list per tablet, each in the caller's order and without repetitions."""
+    """One list per tablet, each in the caller's order. A row that is asked for twice is there twice: what it is
+    answered with counts twice, and whoever is given the answer may empty one of its lists and still need the other."""
     groups: dict[int, list[bytes]] = {}
     for row in rows:
         check_bytes("the row", row)
-    for row in dict.fromkeys(rows):
-        groups.setdefault(find(table_id, row).tablet_id, []).append(row)
+    tablets: dict[bytes, int] = {}
+    for row in rows:
+        tablet = tablets.get(row)
+        if tablet is None:
+            tablet = tablets[row] = find(table_id, row).tablet_id
+        groups.setdefault(tablet, []).append(row)
     return list(groups.values())
 
 
 def in_order(rows: Sequence[bytes], found: Sequence[list[Row]]) -> list[Row]:
-    """The rows found, one entry for each time they were asked for, in the order asked."""
-    by_row = {row[0]: row for group in found for row in group}
-    return [by_row[row] for row in rows if row in by_row]
+    """The rows found, one entry for each time they were asked for, in the order asked. No two are one object."""
+    by_row: dict[bytes, list[Row]] = {}
+    for group in reversed(found):
+        for row in reversed(group):
+            by_row.setdefault(row[0], []).append(row)
+    return [left.pop() for row in rows if (left := by_row.get(row))]
