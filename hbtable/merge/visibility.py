@@ -74,7 +74,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
                 if found is None:
                     if len(known) >= _COLUMNS_REMEMBERED:
                         known.clear()
-                    found = known[part] = _column(part, rules, spec_columns, max_versions)
+                    found = known[part] = _column(part, rules, spec_columns, max_versions, known)
                 rule, name, left, ttl, empty_qualifier = found
                 if marks is not None and not (part.startswith(marks_family) and marks.end_column()):
                     marks = None
@@ -144,26 +144,31 @@ def _kept(rule: FamilyRules, max_versions: int) -> int:
     return min(rule.max_versions, max_versions)
 
 
-def _column(part: bytes, rules: Rules, spec_columns: Columns | None, max_versions: int) -> _Known:
-    """The rules and name of the column whose keys hold `part` between the row and the suffix."""
-    family, _, qualifier = part[:-2].partition(b"\x00")
-    rule = rules.get(family)
+def _column(part: bytes, rules: Rules, spec_columns: Columns | None, max_versions: int, known: KnownColumns) -> _Known:
+    """The rules and name of the column whose keys hold `part` between the row and the suffix. `known` remembers its
+    family as well, as that part of a key which ends before the qualifier: rows may have 100,000 columns of one."""
+    end = part.index(b"\x00")
+    family = part[:end]
+    found = known.get(family)
+    if found is None:
+        found = known[family] = _family(family, rules, spec_columns, max_versions)
+    rule, name, versions, ttl_millis, _ = found
     if rule is None:
-        return None, b"", 0, 0, False
+        return found
+    qualifier = part[end + 1 : -2]
     empty = not qualifier
     if b"\x00" in qualifier:
         qualifier = qualifier.replace(b"\x00\xff", b"\x00")
-    family = family_name(family)
     if spec_columns is not None:
-        if family not in spec_columns:
-            return None, b"", 0, 0, False
-        wanted = spec_columns[family]
+        wanted = spec_columns[name[:-1]]
         if wanted is not None and qualifier not in wanted:
             return rule, b"", 0, 0, empty
-    return (
-        rule,
-        family + b":" + qualifier,
-        _kept(rule, max_versions),
-        rule.ttl_millis,
-        empty,
-    )
+    return rule, name + qualifier, versions, ttl_millis, empty
+
+
+def _family(family: bytes, rules: Rules, spec_columns: Columns | None, max_versions: int) -> _Known:
+    """For all columns of the family; their names begin with the one here."""
+    rule, name = rules.get(family), family_name(family)
+    if rule is None or (spec_columns is not None and name not in spec_columns):
+        return None, b"", 0, 0, False
+    return rule, name + b":", _kept(rule, max_versions), rule.ttl_millis, False
