@@ -14,17 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
 from hbtable.hbase.codec import large_answers
-from hbtable.hbase.codec.large_answers import (
-    LARGE_VALUE_BYTES,
-    MANY_CELLS,
-    MANY_PIECES,
-    MANY_ROWS,
-    ROWS_AT_ONCE,
-    signed,
-)
+from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, MANY_CELLS, MANY_ROWS, signed
 from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.model.cell import Cell, Row
-from hbtable.model.parts import parts_of
 
 _U32: Final = struct.Struct(">I").pack
 _STRING_FIELD: Final = struct.Struct(">BHI").pack
@@ -38,6 +30,8 @@ _CELL_END: Final = struct.Struct(">BHqB").pack
 _ROW_END: Final = struct.Struct(">BHqBB").pack
 _ONE_ROW_END: Final = struct.Struct(">BHqBBB").pack
 _MAP_MARK: Final = b"\x0d\x00\x02\x0b\x0c"
+_PIECES_AT_ONCE: Final = 2048
+"""So many small parts of an answer are put together in one stretch, which takes 0.3 ms. A cell has five to seven."""
 
 
 @final
@@ -119,55 +113,61 @@ def rows(head: bytes, value: Sequence[Row] | ScannedPages) -> bytes | Iterator[b
                 head, _ONE_ROW(15, 0, 12, 1, 11, 1, len(row)), row, _ONE_COLUMN(_MAP_MARK, 1, len(column)), column,
                 _STRING_FIELD(11, 1, len(content)), content, _ONE_ROW_END(10, 2, timestamp, 0, 0, 0),
             ))  # fmt: skip
-    if len(value) > MANY_ROWS:
-        return large_answers.rows(head, value)
-    if len(value) > ROWS_AT_ONCE:
-        return _rows_in_parts(head, value)
     out = [head, _LIST_FIELD(15, 0, 12, len(value))]
-    if not _added(out, value):
-        return large_answers.rows(head, value)
+    done = _added(out, value, 0)
+    if done < len(value):
+        return _rows_in_parts(out, value, done)
     out.append(b"\x00")
     return b"".join(out)
 
 
-def _rows_in_parts(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
-    """Others may run between two parts."""
-    out = [head, _LIST_FIELD(15, 0, 12, len(value))]
-    for part in parts_of(value, ROWS_AT_ONCE):
-        before = len(out)
-        if _added(out, part):
-            yield b"".join(out)
-        else:
-            yield b"".join(out[:before])
-            yield from large_answers.some_rows(part)
+def _rows_in_parts(out: list[bytes], value: Sequence[Row], done: int) -> Iterator[bytes]:
+    """Others may run between two parts. `out` has the head and the first `done` rows. Nobody else has the lists of
+    cells: to free those of all rows at once, when they have been sent, takes 20 ms."""
+    before = 0
+    while True:
+        yield b"".join(out)
+        for _, found in value[before:done]:
+            if isinstance(found, list):
+                found.clear()
+        if done == len(value):
+            break
         out = []
+        before, done = done, _added(out, value, done)
+        if done == before:
+            yield from large_answers.some_rows(value[done : done + 1])
+            done = before = done + 1
     yield b"\x00"
 
 
-def _added(out: list[bytes], value: Sequence[Row]) -> bool:
-    """Adds the rows. False where they are so many or large that they are to go out as a large answer."""
-    for row, found in value:
+def _added(out: list[bytes], value: Sequence[Row], first: int) -> int:
+    """Adds the rows from `first` on, and returns the number of the first that is not added: there are enough small
+    parts, or it has so many or large cells that it is to go out as a large answer."""
+    for number in range(first, len(value)):
+        row, found = value[number]
         if len(found) == 1:
             column, timestamp, content = found[0]
-            if len(content) > LARGE_VALUE_BYTES:
-                return False
+            if len(content) > LARGE_VALUE_BYTES or len(out) > _PIECES_AT_ONCE:
+                return number
             out += (
                 _STRING_FIELD(11, 1, len(row)), row, _ONE_COLUMN(_MAP_MARK, 1, len(column)), column,
                 _STRING_FIELD(11, 1, len(content)), content, _ROW_END(10, 2, timestamp, 0, 0),
             )  # fmt: skip
             continue
-        if len(found) > MANY_CELLS or len(out) > MANY_PIECES:
-            return False
+        if len(found) > MANY_CELLS or len(out) > _PIECES_AT_ONCE:
+            return number
+        before = len(out)
         out += (_STRING_FIELD(11, 1, len(row)), row, _COLUMNS(_MAP_MARK, len(found)))
         for column, timestamp, content in in_map_order(found):
             if len(content) > LARGE_VALUE_BYTES:
-                return False
+                del out[before:]
+                return number
             out += (
                 _U32(len(column)), column, _STRING_FIELD(11, 1, len(content)), content,
                 _CELL_END(10, 2, timestamp, 0),
             )  # fmt: skip
         out.append(b"\x00")
-    return True
+    return len(value)
 
 
 def _sorted_rows(head: bytes, value: Sequence[Row]) -> bytes | Iterator[bytes]:
@@ -175,7 +175,7 @@ def _sorted_rows(head: bytes, value: Sequence[Row]) -> bytes | Iterator[bytes]:
         return large_answers.sorted_rows(head, value)
     out = [head, _LIST_FIELD(15, 0, 12, len(value))]
     for row, found in value:
-        if len(found) > MANY_CELLS or len(out) > MANY_PIECES:
+        if len(found) > MANY_CELLS or len(out) > _PIECES_AT_ONCE:
             return large_answers.sorted_rows(head, value)
         out += (_STRING_FIELD(11, 1, len(row)), row, _LIST_FIELD(15, 3, 12, len(found)))
         for column, timestamp, content in found:
