@@ -22,6 +22,7 @@ time as well, the sooner the longer the last one took.
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Final, final
 
@@ -34,7 +35,9 @@ _DUE: Final = 50
 """Looks at as many new objects as usual, after which it is time for what has outlived them: a million objects more than
 there were."""
 _OVERDUE: Final = 20 * _DUE
-"""So much that it cannot wait any longer: what is garbage of it may fill the memory."""
+"""So much that it cannot wait any longer, where what is garbage of it may fill the memory."""
+_GARBAGE_BLOCKS: Final = 4_000_000
+"""Of memory, some 300 MB. Garbage takes no more of them than there have become more since the last look."""
 _CALM_LOOKS: Final = 60
 """Fewer: of a large request that waits for the disk, or for a busy machine, all objects would be looked at."""
 _LEFT: Final = 0.4
@@ -43,6 +46,8 @@ made of them, would be taken for one that is over."""
 _FEW_OBJECTS: Final = 50_000
 """Old ones, which are looked at in 10 ms. Where more are left of a large request's, those of 80,000 open scanners say,
 others would wait for 300 ms: it has to be calm, or high time."""
+_FEW_REFERENCES: Final = 200_000
+"""From these to others, which are looked at in 5 ms: one list of a memtable may have two million."""
 _EVERY: Final = 50
 """Once in so many times all objects are looked at, also those that have outlived earlier looks."""
 _NEVER: Final = (1 << 31) - 1
@@ -50,14 +55,15 @@ _LONG_SECONDS: Final = 0.003
 """Of the processor: a look at new objects that took longer is followed by one at half as many."""
 _SHORT_SECONDS: Final = 0.00075
 """And one that took less by one at twice as many, up to the usual number: a quarter, or they would go to and fro."""
-_WANTED_SECONDS: Final = 0.0005
+_WANTED_SECONDS: Final = 0.0003
 """Of the processor: what a look at new objects is to take. The time until the next is made so."""
-_SOONEST_SECONDS: Final = 0.005
+_SOONEST_SECONDS: Final = 0.002
 _LATEST_SECONDS: Final = 0.1
 """A look at the few objects of a server at rest costs 20 us."""
 _HARDLY_ANY: Final = 0.015
 """So many looks' worth of objects more in a second are none: Python would not look by itself for a minute."""
 _BLOCKS_OF_AN_OBJECT: Final = 2
+_HOLDERS: Final = frozenset((list, dict, tuple, set, frozenset, deque))
 _FEWEST: Final = 2500
 """So few new objects cost little to look at, and more often would cost requests more than it spares them."""
 
@@ -84,6 +90,8 @@ class CycleCollector:
         """Looks at which there were hardly more than at the one before."""
         self._most = 0
         """Blocks of memory since the last time."""
+        self._fewest = 0
+        """Likewise."""
         self._done = 0
 
     def start(self) -> None:
@@ -139,9 +147,11 @@ class CycleCollector:
         self._same = self._same + 1 if waiting - self._waiting <= _HARDLY_ANY else 0
         is_over = blocks < _LEFT * self._most
         self._waiting, self._most = waiting, max(blocks, self._most)
+        self._fewest = min(blocks, self._fewest or blocks)
         if waiting < _DUE:
             return
-        may_take_long = waiting >= _OVERDUE or self._same >= _CALM_LOOKS
+        may_fill = waiting >= _OVERDUE and blocks - self._fewest >= _GARBAGE_BLOCKS
+        may_take_long = may_fill or self._same >= _CALM_LOOKS
         if not may_take_long:
             if not is_over:
                 return
@@ -154,7 +164,7 @@ class CycleCollector:
             self._done = 0
         gc.collect(generation)
         self._waiting = self._outlived = 0.0
-        self._most = 0
+        self._most = self._fewest = 0
 
     def _looks(self, phase: str, about: dict[str, int]) -> None:
         """Python calls this before and after each look, in whatever thread it comes. Does not switch."""
@@ -178,4 +188,7 @@ class CycleCollector:
 
 
 def _are_few(generation: int) -> bool:
-    return len(gc.get_objects(generation=generation)) <= _FEW_OBJECTS
+    objects = gc.get_objects(generation=generation)
+    if len(objects) > _FEW_OBJECTS:
+        return False
+    return sum(len(one) for one in objects if type(one) in _HOLDERS) <= _FEW_REFERENCES
