@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from hbtable.errors import DataDamaged, LimitExceeded, NoSuchFamily
 from hbtable.model.cell import Row
 from hbtable.model.names import shown
+from hbtable.model.parts import parts_of
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import Columns, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.tablet import TabletRecord
@@ -24,11 +25,8 @@ from hbtable.switches import switches
 
 BETWEEN_TABLETS: Final = 2**31 - 1
 
-_MANY_CELLS: Final = 20_000
-"""A row of more is not gone through for its size, which would keep all others waiting."""
-_CELLS_AT_ONCE: Final = 8192
-_LEAST_CELL_BYTES: Final = 16
-"""As much as a tablet counts for what is neither key nor value."""
+_CELLS_AT_ONCE: Final = 2048
+"""To go through so many for their size takes 0.2 ms."""
 
 
 class ScanTablet(Protocol):
@@ -151,15 +149,13 @@ def _size(rows: list[Row], pause: Callable[[], object]) -> int:
     total, left = 0, _CELLS_AT_ONCE
     for row, cells in rows:
         total += len(row)
-        left -= 1 + len(cells)
-        if left <= 0:
-            pause()
-            left = _CELLS_AT_ONCE
-        if len(cells) > _MANY_CELLS:
-            total += _LEAST_CELL_BYTES * len(cells)
-            continue
-        for column, _, value in cells:
-            total += len(column) + len(value)
+        for some in (cells,) if len(cells) <= _CELLS_AT_ONCE else parts_of(cells, _CELLS_AT_ONCE):
+            left -= 1 + len(some)
+            if left <= 0:
+                pause()
+                left = _CELLS_AT_ONCE
+            for column, _, value in some:
+                total += len(column) + len(value)
     return total
 
 

@@ -27,7 +27,7 @@ from hbtable.switches import switches
 Pause = Callable[[], object]
 """Lets other tasks run when it is time. *Switches.*"""
 
-_WORK_BETWEEN_PAUSES = 8192
+_WORK_BETWEEN_PAUSES = 1024
 """Filters asked, about 0.3 us each."""
 
 _BEGINNING = (b"", 0, 0)

@@ -21,6 +21,8 @@ Test = Callable[[bytes], bool]
 
 _KEPT: Final = 1000
 """Answers about parts that nobody looked ahead for; their bytes are kept with them."""
+_STEPS_BETWEEN_PAUSES: Final = HUB_STEPS // 10
+"""A single part may take longer: to ask a worker costs as much."""
 _SUBSTRING_STEPS: Final = 3
 """The cost of lower-casing a byte, as patterns.HUB_STEPS counts."""
 
@@ -126,7 +128,7 @@ class Searches:
             if len(part) > longest or ((odd_ends or odd_letters) and is_for_a_worker(part)):
                 return asked.found(part)
             self._steps += len(part) * instructions
-            if self._steps > HUB_STEPS:
+            if self._steps > _STEPS_BETWEEN_PAUSES:
                 self.give_way()
             return find(part)
 
@@ -141,7 +143,7 @@ class Searches:
             if len(part) > longest:
                 return asked.found(part)
             self._steps += len(part) * _SUBSTRING_STEPS
-            if self._steps > HUB_STEPS:
+            if self._steps > _STEPS_BETWEEN_PAUSES:
                 self.give_way()
             return find(part)
 

@@ -38,7 +38,7 @@ def columns_of(names: Iterable[bytes] | None, pause: Callable[[], object] | None
     return {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
 
 
-_NAMES_BETWEEN_PAUSES: Final = 4096
+_NAMES_BETWEEN_PAUSES: Final = 1024
 _MOST_FAMILY_TIMES: Final = 1000
 
 ALL_VERSIONS: Final = 2**31 - 1

@@ -14,8 +14,8 @@ SLICE_SECONDS: Final = 0.001
 """So long works whoever has much to do, and then lets others run. Whoever comes meanwhile waits for the rest of it. A
 round of the event loop costs some 4 us, and 12 to 18 where others have the processor's caches: 2 % of it."""
 _SHARED_SECONDS: Final = 0.001
-FREED_AT_ONCE: Final = 4096
-_SORTED_AT_ONCE: Final = 2048
+FREED_AT_ONCE: Final = 1024
+_SORTED_AT_ONCE: Final = 1024
 
 
 class OwnList(list[T]):

@@ -158,7 +158,9 @@ class PageBuilder:
             if row_filter.skips_row(row):
                 self._last_row = row
                 return row_filter.finished
-            cells = row_filter.apply(row, cells, self._max_versions)
+            given, cells = cells, row_filter.apply(row, cells, self._max_versions)
+            if cells is not given:
+                let_go(given, self._pause)  # hundreds of thousands at once take 40 ms
         self._last_row = row
         if not cells:
             return row_filter is not None and row_filter.finished
@@ -317,7 +319,8 @@ class PageBuilder:
         self._last_row = long_row.row
         if not long_row.is_dropped:
             cells = long_row.cells if row_filter is None else row_filter.end(long_row.cells)
-            cells = cells[long_row.skip :]
+            if long_row.skip:
+                cells = cells[long_row.skip :]
             if cells and not self._piece and not long_row.skip:
                 self.rows.append((long_row.row, cells))
                 self.bytes_used += long_row.size_bytes + len(long_row.row) * (len(cells) - 1)  # counted as they came

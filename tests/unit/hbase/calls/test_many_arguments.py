@@ -26,17 +26,17 @@ def pauses(client: Any, method: str, **arguments: Any) -> int:
 
 def test_many_columns(client: Any) -> None:
     columns = [b"f:%d" % number for number in range(MANY)]
-    assert pauses(client, "getRowWithColumns", tableName=b"t", row=b"r", columns=columns) >= MANY // 4096 + MANY // 1024
+    assert pauses(client, "getRowWithColumns", tableName=b"t", row=b"r", columns=columns) >= MANY // 1024 + MANY // 1024
     assert client.gateway.table.specs[-1].columns == {b"f": frozenset(b"%d" % number for number in range(MANY))}
     scan = client.thrift.TScan(columns=columns)
-    assert pauses(client, "scannerOpenWithScan", tableName=b"t", scan=scan) >= MANY // 4096
+    assert pauses(client, "scannerOpenWithScan", tableName=b"t", scan=scan) >= MANY // 1024
 
 
 def test_columns_are_the_same_with_pauses_and_without() -> None:
     names = [b"f:%d" % (number % 9000) for number in range(MANY)] + [b"g"]
     paused: list[int] = []
     assert columns_of(names, lambda: paused.append(1)) == columns_of(names)
-    assert len(paused) == MANY // 4096
+    assert len(paused) == MANY // 1024
 
 
 def test_many_rows(client: Any) -> None:
@@ -49,7 +49,7 @@ def test_many_rows(client: Any) -> None:
 def test_many_mutations_of_a_row_keep_their_order(client: Any) -> None:
     mutation = client.thrift.Mutation
     mutations = [mutation(isDelete=number % 2 == 1, column=b"f:%d" % number, value=b"v") for number in range(MANY)]
-    assert pauses(client, "mutateRow", tableName=b"t", row=b"r", mutations=mutations) >= MANY // 4096
+    assert pauses(client, "mutateRow", tableName=b"t", row=b"r", mutations=mutations) >= MANY // 1024
     operations = client.gateway.table.mutations[-1].operations
     assert [operation[:3] for operation in operations] == [
         *((DELETE_COLUMN, b"f", b"%d" % number) for number in range(1, MANY, 2)),
@@ -61,7 +61,7 @@ def test_many_rows_of_mutations(client: Any) -> None:
     thrift = client.thrift
     put = [thrift.Mutation(column=b"f:a", value=b"v")]
     batches = [thrift.BatchMutation(row=b"%d" % number, mutations=put) for number in range(MANY)]
-    assert pauses(client, "mutateRows", tableName=b"t", rowBatches=batches) >= MANY // 4096 + MANY // 1000
+    assert pauses(client, "mutateRows", tableName=b"t", rowBatches=batches) >= MANY // 1024 + MANY // 1000
     assert len(client.gateway.table.rows) == MANY
 
 
