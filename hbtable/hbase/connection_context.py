@@ -91,11 +91,7 @@ class ConnectionContext:
         """Has calls carried out by other tablet servers."""
         self.host = "127.0.0.1"
         self.port = 0
-
-        def pause() -> None:
-            runtime.sleep(0)
-
-        self.pause: Callable[[], None] = pause
+        self.pause: Callable[[], None] = runtime.pause_when_due
         self.join = Joiner(runtime)
         self.measure(interface.methods.values())
         registry.gauge("hbtable_rpc_in_flight", "Thrift calls being carried out.", lambda: float(self.in_flight))

@@ -22,7 +22,7 @@ from hbtable.switches import switches
 CELL_OVERHEAD_BYTES: Final = 20
 """HBase's count for a cell beside row, column and value."""
 
-_MUTATIONS_BETWEEN_PAUSES: Final = 4096
+_MUTATIONS_BETWEEN_PAUSES: Final = 256
 
 Mutation = tuple[bool, bytes | None, bytes | None, bool]
 Mutations = Sequence[Mutation]

@@ -21,7 +21,7 @@ APPEND: Final = 17
 ADDITIONS: Final = (INCREMENT, APPEND)
 COUNTER_BYTES: Final = 8
 
-_LOOKED_AT_ONCE: Final = 1024
+_LOOKED_AT_ONCE: Final = 256
 Column = tuple[bytes, bytes]
 """Family and qualifier."""
 

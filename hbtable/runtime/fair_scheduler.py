@@ -89,6 +89,8 @@ class FairScheduler:
         self._straight: HubShare | None = None
         self._straight_from = 0.0
         """The last request that went straight on in this round was of that share, and began then."""
+        self._turn_began = 0.0
+        """The last turn that came out of a queue."""
         self._latest: HubShare | None = None
         """Of the last request that came. Held, so that a client that connects anew is the same one."""
         self._beside_until = 0.0
@@ -107,10 +109,23 @@ class FairScheduler:
         share: HubShare = getattr(gevent.getcurrent(), "share", self._own)
         return share.name
 
+    def is_shared(self) -> bool:
+        """As Runtime.is_shared()."""
+        return self.clock() < self._beside_until
+
     def slice_end(self, seconds: float) -> float:
         """As Runtime.slice_end()."""
         now = self.clock()
         return now + (min(seconds, _BESIDE_SLICE_SECONDS) if now < self._beside_until else seconds)
+
+    @switches
+    def pause_when_due(self, seconds: float) -> None:
+        """*Switches* where the calling task's turn has had its slice, of `seconds` or fewer (slice_end). One that went
+        on without a turn, behind a socket or a thread, is told from none: it may switch too early."""
+        now = self.clock()
+        slice_seconds = min(seconds, _BESIDE_SLICE_SECONDS) if now < self._beside_until else seconds
+        if now - max(self._turn_began, self._straight_from) >= slice_seconds:
+            self.pause()
 
     @switches
     def pause(self) -> None:
@@ -236,6 +251,7 @@ class FairScheduler:
             if turn.over:
                 continue
             turn.over = True
+            self._turn_began = now
             try:
                 turn.task.switch()
             except BaseException:  # noqa: BLE001  of a bare greenlet: gevent's own keep theirs

@@ -34,6 +34,7 @@ from hbtable.runtime.processes.conversation import Conversation
 from hbtable.runtime.processes.worker_process import WorkerProcesses
 from hbtable.runtime.processes.worker_turns import WorkerTurns
 from hbtable.runtime.request_gate import RequestGate, RestGate
+from hbtable.runtime.slices import SLICE_SECONDS
 from hbtable.runtime.supervision import TaskDeaths, spawn_counted
 from hbtable.runtime.threads.thread_waker import GeventThreadWaker
 from hbtable.runtime.threads.workers import ThreadPool
@@ -216,11 +217,10 @@ class GeventRuntime:
         self._turns: dict[str, Semaphore] = {}
         self._worker_turns: dict[str, WorkerTurns] = {}
         self.fair_scheduler = FairScheduler(self.clock_seconds)
+        self.slice_end: Callable[[float], float] = self.fair_scheduler.slice_end
+        self.is_shared: Callable[[], bool] = self.fair_scheduler.is_shared
         self._sockets = WeakValueDictionary[str, WatchedSockets]()
         """By client; the gates of its connections hold it."""
-
-    def slice_end(self, seconds: float) -> float:
-        return self.fair_scheduler.slice_end(seconds)
 
     def wall_millis(self) -> int:
         return time.time_ns() // 1_000_000
@@ -241,6 +241,10 @@ class GeventRuntime:
             gevent.sleep(seconds)
         else:
             self.fair_scheduler.pause()
+
+    @switches
+    def pause_when_due(self) -> None:
+        self.fair_scheduler.pause_when_due(SLICE_SECONDS)
 
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         share = self.fair_scheduler.share(client)

@@ -125,6 +125,14 @@ class Runtime(Protocol):
         """The time up to which a task that has begun a slice of long work may go on before it lets others run:
         `seconds` from now, or sooner while several clients ask."""
 
+    def is_shared(self) -> bool:
+        """Whether more than one client asked lately: what takes long in one stretch keeps another one waiting."""
+
+    @switches
+    def pause_when_due(self) -> None:
+        """*Switches* once the calling task has worked for a slice of time. For loops that keep no time themselves: they
+        may ask behind every few steps."""
+
     @switches
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         """A function that the calling task calls, with the time, before each request of `client`: it returns when the

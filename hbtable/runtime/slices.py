@@ -15,7 +15,7 @@ SLICE_SECONDS: Final = 0.001
 round of the event loop costs some 4 us, and 12 to 18 where others have the processor's caches: 2 % of it."""
 _SHARED_SECONDS: Final = 0.001
 FREED_AT_ONCE: Final = 1024
-_SORTED_AT_ONCE: Final = 1024
+_SORTED_AT_ONCE: Final = 512
 
 
 class OwnList(list[T]):
@@ -54,7 +54,7 @@ class SharedSlice:
 
 
 @switches
-def with_pauses(things: Iterable[T], pause: Callable[[], object], at_once: int = 512) -> Iterator[T]:
+def with_pauses(things: Iterable[T], pause: Callable[[], object], at_once: int = 128) -> Iterator[T]:
     """The things, one by one; *switches* by `pause` behind each `at_once` of them. For loops whose steps are too short
     for a look at the clock."""
     for number, thing in enumerate(things, 1):

@@ -1,8 +1,8 @@
 """The bytes of a long message as they arrive, and the message made of them.
 
-Bytes are kept in pieces of a megabyte: one buffer of 60 MB would have to be copied whole, which takes longer than
-others should wait, while pieces are joined by a thread of their own (runtime.joining). A list of what was received
-would cost fifty times as much where each is one byte.
+Bytes are kept in pieces of 256 KiB, or larger where they came so: one buffer of 60 MB would have to be copied whole,
+which takes longer than others should wait, while pieces are joined by a thread of their own (runtime.joining). A list
+of what was received would cost fifty times as much where each is one byte.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import Final, final
 
 from hbtable.switches import switches
 
-_PIECE_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 256 << 10
 Join = Callable[[list[bytes]], bytes]
 """As b"".join. May *switch*."""
 
@@ -29,6 +29,9 @@ class Gathered:
     def add(self, piece: bytes) -> None:
         """The bytes that arrived next."""
         self.size += len(piece)
+        if len(piece) >= _PIECE_BYTES and not self._last:
+            self._pieces.append(piece)
+            return
         self._last += piece
         if len(self._last) >= _PIECE_BYTES:
             self._pieces.append(bytes(self._last))

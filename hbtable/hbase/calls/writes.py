@@ -25,7 +25,7 @@ from hbtable.runtime.slices import FREED_AT_ONCE, let_go, with_pauses
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
-_ROWS_BETWEEN_PAUSES = 512
+_ROWS_BETWEEN_PAUSES = 64
 _COUNTERS_BETWEEN_PAUSES = 16
 Families = Callable[[bytes], Sequence[bytes]]
 """The families of a table by its canonical name."""

@@ -38,7 +38,7 @@ Pause = Callable[[], object]
 """Called between many things: lets other tasks run."""
 
 _CELLS_BETWEEN_PAUSES: Final = 2048
-_WRITES_BETWEEN_PAUSES: Final = 512
+_WRITES_BETWEEN_PAUSES: Final = 64
 PUT_TYPE: Final = 4
 """The type of every cell that is read: HBase's number for a put."""
 SKIP_WAL: Final = 1

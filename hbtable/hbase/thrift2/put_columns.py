@@ -13,7 +13,7 @@ from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.put_batch import PutBatch
 from hbtable.switches import switches
 
-_ROWS_BETWEEN_PAUSES: Final = 1024
+_ROWS_BETWEEN_PAUSES: Final = 256
 
 
 @switches

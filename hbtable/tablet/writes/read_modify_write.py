@@ -51,7 +51,7 @@ from hbtable.tablet.writes.made_puts import made_of_suffixes, made_puts
 from hbtable.tablet.writes.row_locks import CountUnderWay, HeldRow, InFlightWrite
 from hbtable.tablet.writes.writing import ReadIsOld, TabletWriter
 
-_CHECKED_AT_ONCE: Final = 1024
+_CHECKED_AT_ONCE: Final = 256
 """Operations."""
 _TRIES: Final = 20
 """To read a row that others change before a costly condition of it is known."""

@@ -13,7 +13,7 @@ from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.as_sent import check_unchanged
 
-_LOOKED_AT_ONCE: Final = 2048
+_LOOKED_AT_ONCE: Final = 256
 
 
 @switches

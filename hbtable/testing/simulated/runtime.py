@@ -113,6 +113,13 @@ class SimulatedRuntime:
         """Clients are not told apart."""
         return self.clock_seconds() + seconds
 
+    def is_shared(self) -> bool:
+        return False
+
+    def pause_when_due(self) -> None:
+        """Always: more schedules are tried so."""
+        self.sleep(0)
+
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         """Everybody's turn is at once: what computes takes no virtual time."""
         return lambda now: now

@@ -79,6 +79,12 @@ class FakeRuntime:
     def slice_end(self, seconds: float) -> float:
         return self.now + seconds
 
+    def is_shared(self) -> bool:
+        return False
+
+    def pause_when_due(self) -> None:
+        self.sleep(0)
+
     def request_gate(self, client: str, most: int, stream: object = None) -> Callable[[float], float]:
         return lambda now: now
 

@@ -109,7 +109,7 @@ def test_others_run_while_a_large_answer_arrives_and_each_byte_is_copied_a_few_t
     answer, _ = ask(peer, "getRow", b"b", pause=lambda: left.append(len(peer.pieces)), join=join)
     assert len(answer) == 320 * len(piece)
     assert max(before - after for before, after in pairwise([*left, 0])) <= 8
-    assert joined == [20]
+    assert joined == [80]
 
 
 @pytest.mark.parametrize(

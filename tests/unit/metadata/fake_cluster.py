@@ -52,6 +52,12 @@ class FakeRuntime:
     def slice_end(self, seconds):
         return self.now + seconds
 
+    def is_shared(self):
+        return False
+
+    def pause_when_due(self):
+        self.sleep(0)
+
     def sleep(self, seconds):
         self._count += 1
         heapq.heappush(self._timers, (self.now + seconds, self._count, greenlet.getcurrent()))

@@ -385,3 +385,33 @@ def test_slices_of_long_work_are_shorter_while_several_clients_ask(hub: Hub) -> 
     hub.tasks.append(gevent.spawn(ask))
     hub.run()
     hub.tasks[0].get()
+
+
+def test_who_asks_often_whether_its_slice_is_over_pauses_once_in_each(hub: Hub) -> None:
+    """A pause behind each few elements of a long list costs a look at the clock, and not a round of the loop."""
+    pauses: list[float] = []
+    pause = hub.fair_scheduler.pause
+
+    def noted() -> None:
+        pauses.append(hub.now)
+        pause()
+
+    def work(client: str, slice_seconds: float) -> None:
+        hub.fair_scheduler.adopt(hub.fair_scheduler.share(client))
+        hub.fair_scheduler.begin(hub.fair_scheduler.share(client), 1000, hub.now)
+        del pauses[:]
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(FairScheduler, "pause", lambda scheduler: noted())
+            for _ in range(1000):
+                hub.now += 0.00001
+                hub.fair_scheduler.pause_when_due(slice_seconds)
+
+    def alone_and_beside_another() -> None:
+        work("a", 0.001)
+        assert 9 <= len(pauses) <= 10, "of 10 ms"
+        work("b", 0.001)
+        assert 25 <= len(pauses) <= 34, "two clients asked: a slice is shorter"
+
+    hub.tasks.append(gevent.spawn(alone_and_beside_another))
+    hub.run()
+    hub.tasks[0].get()

@@ -67,7 +67,7 @@ def test_columns_that_differ_in_a_later_part_are_noticed() -> None:
     puts = [TPut(b"r%d" % number, [TColumnValue(b"f", b"q", b"v")]) for number in range(3000)]
     batch = puts_in_columns(puts, LARGEST_CELL, lambda: pauses.append(1))
     assert batch is not None
-    assert (len(batch.rows), len(batch.values), len(pauses)) == (3000, 3000, 2)
+    assert (len(batch.rows), len(batch.values), len(pauses)) == (3000, 3000, 11)
     puts[2000] = TPut(b"r", [TColumnValue(b"f", b"p", b"v")])
     assert puts_in_columns(puts, LARGEST_CELL, no_pause) is None
 
