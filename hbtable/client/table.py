@@ -16,6 +16,7 @@ from hbtable.client.located_table import LocatedTable
 from hbtable.client.parallel_reads import read_in_parallel
 from hbtable.client.partly_written import ended_early, raise_failed
 from hbtable.client.table_calls import AheadPage
+from hbtable.client.write_parts import MOST_ROWS, rows_of_a_part
 from hbtable.errors import (
     HbtableError,
     InvalidRequest,
@@ -41,9 +42,6 @@ from hbtable.model.values import check_bytes
 from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 
-_ROWS_AT_ONCE = 1000
-"""One tablet checks, times and logs what one call brings it without a switch."""
-
 
 @final
 class Table(LocatedTable):
@@ -61,7 +59,7 @@ class Table(LocatedTable):
         at most 1000, none was, if the error promises that."""
         if not mutations:
             return None
-        if len(mutations) > _ROWS_AT_ONCE:
+        if len(mutations) > MOST_ROWS:
             self._mutate_many(mutations)
             return None
         retries = None
@@ -89,8 +87,9 @@ class Table(LocatedTable):
     @switches
     def _mutate_many(self, mutations: Sequence[RowMutation]) -> None:
         """Some after the other: a million rows let others have their turn. What follows an error is not sent."""
-        for first in range(0, len(mutations), _ROWS_AT_ONCE):
-            stop = first + _ROWS_AT_ONCE
+        stop = 0
+        while stop < len(mutations):
+            first, stop = stop, stop + rows_of_a_part(self._runtime, mutations)
             try:
                 self.mutate(mutations[first:stop])
             except LockLost:

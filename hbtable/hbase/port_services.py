@@ -6,6 +6,7 @@ from functools import partial
 from typing import final
 
 from hbtable.client.admin import Admin
+from hbtable.client.write_parts import rows_of_a_part
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin.aggregates import AdminAggregateCalls
 from hbtable.hbase.admin.arrow_scans import AdminArrowCalls
@@ -85,7 +86,14 @@ class PortServices:
         options, pause = self._options, self._context.pause
         parts = (
             Thrift2ReadCalls(tables, options.answer_bytes, pause),
-            Thrift2WriteCalls(tables, _families(tables), options.cell_bytes, options.answer_bytes, pause),
+            Thrift2WriteCalls(
+                tables,
+                _families(tables),
+                options.cell_bytes,
+                options.answer_bytes,
+                pause,
+                partial(rows_of_a_part, self._runtime),
+            ),
             Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
             Thrift2TableCalls(tables, admin, cluster, names, table_calls, self._runtime),
         )

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeVar, final
 
 from hbtable.client.table_calls import TableCalls
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
+from hbtable.client.write_parts import MOST_ROWS
 from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded, UnknownCall
 from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
@@ -42,9 +43,8 @@ _NOT_EQUAL: Final = 3
 _OF_STORED: Final = {0: ">", 1: ">=", _EQUAL: "=", _NOT_EQUAL: "!=", 4: "<=", 5: "<"}
 """TCompareOperator has the given value on the left, model.condition the stored one."""
 _NO_OP: Final = 6
-_ROWS_BETWEEN_PAUSES: Final = 512
+_ROWS_BETWEEN_PAUSES: Final = 64
 _COUNTERS_BETWEEN_PAUSES: Final = 16
-_ROWS_AT_ONCE: Final = 1000
 _VERSIONS_LOOKED_AT: Final = 8
 """Of a counter, for the time of the value that was just written."""
 
@@ -69,8 +69,10 @@ class Thrift2WriteCalls:
         cell_bytes: int,
         answer_bytes: int,
         pause: Callable[[], None],
+        rows_of_a_part: Callable[[Sequence[RowMutation]], int] = lambda _: MOST_ROWS,
     ) -> None:
         self._pause = pause
+        self._rows_of_a_part = rows_of_a_part
         self._tables = tables
         self._families = families
         self._cell_bytes = cell_bytes
@@ -150,11 +152,16 @@ class Thrift2WriteCalls:
     @switches
     def _mutate_good(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
         named = self._tables.named(table)
-        if len(mutations) > _ROWS_AT_ONCE:
+        if len(mutations) > MOST_ROWS:
             self._tables.check_mutations(table, mutations)
         try:
-            for first in range(0, len(mutations), _ROWS_AT_ONCE):
-                apply(named, mutations[first : first + _ROWS_AT_ONCE])
+            if len(mutations) <= MOST_ROWS:
+                apply(named, mutations)
+                return
+            stop = 0
+            while stop < len(mutations):
+                first, stop = stop, stop + self._rows_of_a_part(mutations)
+                apply(named, mutations[first:stop])
                 self._pause()
         except AccessDenied:
             raise  # of all rows together, as of one region's in HBase
