@@ -69,16 +69,17 @@ def header(
     payload: bytes,
     flags: int = 0,
     expected: int | None = None,
+    found: int | None = None,
 ) -> bytes:
-    """The beginning of what frame() makes, without the payload."""
-    checksum = checked(payload, expected)
+    """The beginning of what frame() makes, without the payload. `found`: the CRC32 that was computed of it just now."""
+    checksum = checked(payload, expected, found)
     tail = _TAIL.pack(checksum, len(payload), flags, oldest_segment, lsn, watermark)
     return _LEAD.pack(MAGIC, crc32(tail, (seed + offset) & _MASK)) + tail
 
 
-def checked(payload: bytes, expected: int | None) -> int:
-    """The payload's CRC32. MemoryDamaged: it was `expected` to be another one."""
-    checksum = crc32(payload)
+def checked(payload: bytes, expected: int | None, found: int | None = None) -> int:
+    """The payload's CRC32, or what was `found` as that. MemoryDamaged: it was `expected` to be another one."""
+    checksum = crc32(payload) if found is None else found
     if expected is not None and checksum != expected:
         raise MemoryDamaged(
             f"{len(payload)} bytes of records changed in memory while they waited for the commit log: none of them was "

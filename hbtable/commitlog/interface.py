@@ -36,6 +36,7 @@ class CommitLog(Protocol):
         count: int = 1,
         refused: Callable[[], None] = nobody,
         follows: bool = False,
+        checksum: int | None = None,
     ) -> None:
         """Blocks until `records` (`count` encoded records of one tablet, ending with `last_sequence`) are durable as
         configured, then calls `apply`, which must not switch; callbacks run in the order of the calls.
@@ -49,6 +50,7 @@ class CommitLog(Protocol):
         whose task was killed goes on without it: then this is the only way to learn that it was refused.
         `follows`: made of what an earlier commit brings that is still under way. If any earlier one is refused, this
         one is refused in the same stretch.
+        `checksum`: the CRC32 of `records`, where they are so many that the caller computed it with pauses.
         """
 
     def stop_taking(self, error: HbtableError) -> None:

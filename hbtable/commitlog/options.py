@@ -17,8 +17,9 @@ class LogOptions:
     this process; a crash of the machine may lose the last seconds."""
 
     segment_bytes: int = 64 * MIB
-    """A segment ends after the group that reaches this. Raised: fewer files, more log kept for a tablet that is
-    rarely flushed, and more memory and time for a sort of one segment at recovery."""
+    """A segment ends after the group that reaches this; with "os" not while much of it is still being synced, and at
+    twice the length at the latest. Raised: fewer files, more log kept for a tablet that is rarely flushed, and more
+    memory and time for a sort of one segment at recovery."""
 
     group_bytes: int = 4 * MIB
     """Waiting commits go into one group up to this (a larger commit is a group of its own). Raised: fewer syncs under

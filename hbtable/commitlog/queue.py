@@ -64,13 +64,15 @@ class CommitBatch:
         apply: Callable[[], None],
         count: int,
         refused: Callable[[], None],
+        checksum: int | None = None,
     ) -> None:
+        """`checksum`: of the records, for the first of a batch alone, where it is known."""
         self.payloads.append(records)
         self.applies.append(apply)
         self.refusals.append(refused)
         self.tablets[tablet_id] = last_sequence
         self.size_bytes += len(records)
-        self.checksum = crc32(records, self.checksum)
+        self.checksum = crc32(records, self.checksum) if checksum is None else checksum
         self.count += count
 
     def payload(self) -> bytes:
@@ -122,9 +124,10 @@ class CommitQueue:
         count: int,
         refused: Callable[[], None],
         follows: bool,
+        checksum: int | None = None,
     ) -> CommitBatch:
         """The batch that the commit has joined; its caller waits for that. Unavailable, or the log's failure: then
-        `refused` was called."""
+        `refused` was called. `checksum`: of the records, where it is known: they begin a batch."""
         if self._state.reason or self._state.closing:
             refused()
             self._state.check_open()
@@ -134,10 +137,10 @@ class CommitQueue:
             refused()
             raise Unavailable(f"{self.size_bytes} bytes wait for the commit log; retry later")
         batches = self.batches
-        if not batches or batches[-1].size_bytes + size > self._group_bytes:
+        if not batches or checksum is not None or batches[-1].size_bytes + size > self._group_bytes:
             batches.append(CommitBatch(self._runtime.event()))
         batch = batches[-1]
-        batch.add(tablet_id, last_sequence, records, apply, count, refused)
+        batch.add(tablet_id, last_sequence, records, apply, count, refused, checksum)
         batch.follows = batch.follows or follows
         self.size_bytes += size
         if len(batch.applies) == self._awaited or len(batches) == 2:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
+from hbtable.encoding.checksum_in_parts import crc32_in_parts
 from hbtable.errors import Corruption, InvalidRequest
 from hbtable.model.parts import parts_of
 from hbtable.switches import switches
@@ -30,7 +31,7 @@ _HEAD_BYTES: Final = _HEAD.size
 _PAIR_BYTES: Final = _PAIR.size
 _ONE_BYTES: Final = _ONE.size
 _ROW_END: Final = b"\x00\x01"
-_PAIRS_IN_A_PART: Final = 512
+_PAIRS_IN_A_PART: Final = 128
 
 
 class LogRecord(NamedTuple):
@@ -129,7 +130,7 @@ def encode_record_in_parts(
         raise _unreadable(pairs)
     checksum = size
     for piece in body:
-        checksum = crc32(piece, checksum)
+        checksum = crc32_in_parts(piece, checksum, pause)
         pause()
     return [_LEAD.pack(checksum, size), *body]
 

@@ -124,7 +124,7 @@ def _without_its_left_child(self: Catalog, expected: TabletRecord, record: Table
     _replace_tablet(self, expected, record)
 
 
-def _checksum_now(payload: bytes, expected: int | None = None) -> int:
+def _checksum_now(payload: bytes, expected: int | None = None, found: int | None = None) -> int:
     return crc32(payload)
 
 

@@ -61,6 +61,7 @@ class WatchedLog(DelegatingFake):
         count: int,
         refused: Callable[[], None],
         follows: bool = False,
+        checksum: int | None = None,
     ) -> None:
         machine = self._machine
         runtime, chance = machine.runtime, machine.chance
@@ -82,7 +83,7 @@ class WatchedLog(DelegatingFake):
             machine.has_place(call)
             insert()
 
-        self.inner.commit(tablet_id, last, records, watched, exempt, count, refused)
+        self.inner.commit(tablet_id, last, records, watched, exempt, count, refused, checksum=checksum)
 
     def _has_to_refuse(self, follows: bool) -> bool:
         return follows and self._to_be_refused > 0

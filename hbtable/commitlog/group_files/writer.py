@@ -142,10 +142,11 @@ class FileGroupLog(TabletNeeds):
         count: int = 1,
         refused: Callable[[], None] = nobody,
         follows: bool = False,
+        checksum: int | None = None,
     ) -> None:
         """As CommitLog.commit."""
         assert not follows
-        batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows)
+        batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows, checksum)
         self._go_on()
         batch.wait()
 

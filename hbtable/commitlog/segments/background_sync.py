@@ -17,7 +17,7 @@ class BackgroundSync:
     """Syncs the current segment while appends go on. `point_bytes`: the segment length at which the next sync is
     due."""
 
-    __slots__ = ("_appender", "_every_bytes", "_failed", "_runtime", "_task", "point_bytes")
+    __slots__ = ("_appender", "_every_bytes", "_failed", "_runtime", "_synced_bytes", "_task", "point_bytes")
 
     def __init__(
         self, runtime: Runtime, appender: LogEnd, every_bytes: int, failed: Callable[[BaseException], None]
@@ -28,16 +28,31 @@ class BackgroundSync:
         self._failed = failed
         self._task: Task | None = None
         self.point_bytes = every_bytes
+        self._synced_bytes = 0
+        """Of the segment, by what runs here."""
 
     def segment_began(self) -> None:
         self.point_bytes = self._every_bytes
+        self._synced_bytes = 0
+
+    def is_behind(self) -> bool:
+        """Whether more of the segment is not synced yet than usual commits leave. Sees to it that this ends. Does not
+        switch."""
+        if self._appender.offset - self._synced_bytes <= 2 * self._every_bytes:
+            return False
+        if self._task is None:
+            self._start()
+        return True
 
     def start_if_due(self) -> None:
         """Does not switch."""
         if self._appender.offset >= self.point_bytes:
             self.point_bytes = self._appender.offset + self._every_bytes
             if self._task is None:
-                self._task = spawn_counted(self._runtime, self._run, name="commit-log-sync")
+                self._start()
+
+    def _start(self) -> None:
+        self._task = spawn_counted(self._runtime, self._run, name="commit-log-sync")
 
     @switches
     def join(self) -> None:
@@ -48,8 +63,10 @@ class BackgroundSync:
 
     @switches
     def _run(self) -> None:
+        offset = self._appender.offset
         try:
             self._appender.sync()
+            self._synced_bytes = max(self._synced_bytes, offset)
         except BaseException as error:
             self._failed(error)  # also when killed: an error that nobody saw must not pass for success
             raise

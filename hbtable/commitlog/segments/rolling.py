@@ -12,7 +12,7 @@ Invariants
 
 import logging
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from hbtable.commitlog.deleting import delete_oldest_first
 from hbtable.commitlog.groups import CLEAN_END, MARKER
@@ -29,6 +29,9 @@ from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
+
+_MOST_SEGMENTS: Final = 2
+"""So many times as long as segments are to be, and no longer, is one that runs over."""
 
 
 @final
@@ -117,8 +120,15 @@ class SegmentRoller:
     def ensure_segment(self) -> None:
         """There is a segment to append to, with room left, on return. Unavailable: try again later.
         LogBroken, LockLost."""
-        if not self.has_room():
+        if not self.has_room() and not self._runs_over():
             self.begin_segment()
+
+    def _runs_over(self) -> bool:
+        """Whether the full segment takes another group all the same. Durability "os": commits do not wait for syncs,
+        and while much of the segment is not synced, as behind a group of 50 MB, the next one would begin with one."""
+        end, options = self._end, self._options
+        is_short = end.file is not None and end.offset < _MOST_SEGMENTS * options.segment_bytes
+        return is_short and options.durability == "os" and self._background_sync.is_behind()
 
     @switches
     def begin_segment(self) -> None:

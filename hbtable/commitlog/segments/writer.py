@@ -128,11 +128,12 @@ class LogWriter(TabletNeeds):
         count: int = 1,
         refused: Callable[[], None] = nobody,
         follows: bool = False,
+        checksum: int | None = None,
     ) -> None:
         """As CommitLog.commit. Durability "os" does not switch while nothing waits."""
         is_large = len(records) > _LARGE_BYTES
         if self._busy or self._end.offset >= self._inline_limit or is_large:
-            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows)
+            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count, refused, follows, checksum)
             if self._gathering.alone and not self._busy and not is_large and self._segments.has_room():
                 self._commit_alone()
             else:

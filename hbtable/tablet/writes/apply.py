@@ -16,6 +16,7 @@ from typing import Final, final
 
 from hbtable.commitlog.records import encode_one_pair, encode_record, encode_record_in_parts, encode_single_pairs
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix, suffix_start
+from hbtable.encoding.checksum_in_parts import crc32_in_parts
 from hbtable.encoding.pairs_checksum import checksum_in_parts
 from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
 from hbtable.merge.tally import UNREAD, Tally
@@ -240,14 +241,19 @@ class WriteBuilder:
                 records += encode_record_in_parts(self._tablet_id, self._generation, sequence, row_time, pairs, pause)
             let_go(of_row, pause)  # `by_stack` has them: to count down two million references at once takes 15 ms
             of_row.clear()
+        records_checksum = None
         if records:
             records = [join(records)]  # before there are memtables: the pieces go
+            if len(records[0]) > HEAVY_BYTES:
+                records_checksum = crc32_in_parts(records[0], 0, pause)
         checksums = [checksum_in_parts(pairs, pause) for pairs in by_stack]
         prepared = [prepared_memtables(pairs, sequence, pause) for pairs in by_stack]
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
-        return CheckedWrite(self._layout, rows, by_stack, records, logged, sequence, time, checksums, prepared)
+        return CheckedWrite(
+            self._layout, rows, by_stack, records, logged, sequence, time, checksums, prepared, records_checksum
+        )
 
     def _row(
         self, mutation: RowMutation, now: int, sequence: int, by_stack: list[list[Pair]], large_bytes: int

@@ -14,7 +14,8 @@ class CheckedWrite:
     """A checked write, ready for the log and the memtables."""
 
     __slots__ = (
-        "by_stack", "checksums", "last_sequence", "layout", "logged", "prepared", "records", "rows", "time",
+        "by_stack", "checksums", "last_sequence", "layout", "logged", "prepared", "records", "records_checksum", "rows",
+        "time",
     )  # fmt: skip
 
     def __init__(
@@ -28,6 +29,7 @@ class CheckedWrite:
         time: int,
         checksums: list[int] | None = None,
         prepared: Sequence[Sequence[Memtable]] = (),
+        records_checksum: int | None = None,
     ) -> None:
         self.layout = layout
         self.rows = rows
@@ -39,6 +41,8 @@ class CheckedWrite:
         """By place, memtables that hold the pairs already, where those are very many."""
         self.records = records
         """In order, to be joined; none for mutations that skip the log."""
+        self.records_checksum = records_checksum
+        """Of all of them, where they are so many bytes that it takes long."""
         self.logged = logged
         """The number of mutations that have one."""
         self.last_sequence = last

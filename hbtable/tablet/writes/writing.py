@@ -338,7 +338,11 @@ class TabletWriter:
         if queued is not None:
             queued(write)
         exempt, logged = self._gate.exempt, built.logged
-        self._commit_log(state.tablet_id, last, b"".join(records), apply, exempt, logged, refused, follows)
+        joined, checksum = b"".join(records), built.records_checksum
+        if checksum is None:
+            self._commit_log(state.tablet_id, last, joined, apply, exempt, logged, refused, follows)
+        else:
+            self._commit_log(state.tablet_id, last, joined, apply, exempt, logged, refused, follows, checksum)
         return built
 
 

@@ -41,6 +41,7 @@ class TrickyFile:
 
     def sync(self) -> None:
         self._system.syncs += 1
+        self._system.before_sync()
         if self._system.sync_errors:
             raise self._system.sync_errors.pop(0)
         self._syncs += 1
@@ -66,6 +67,7 @@ class TrickyFileSystem:
         self.delete_errors: list[HbtableError] = []
         self.bugs: list[Exception] = []
         self.before_append: Callable[[], object] = lambda: None
+        self.before_sync: Callable[[], object] = lambda: None
         self.closed_while_syncing = 0
         self.syncs = 0
         self.reads: list[tuple[str, int, int]] = []
