@@ -9,6 +9,7 @@ from typing import Final
 
 from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
+from hbtable.encoding.checksum_in_parts import crc32_in_parts
 from hbtable.model.parts import parts_of
 from hbtable.switches import switches
 
@@ -33,6 +34,10 @@ def checksum_in_parts(pairs: Sequence[Pair], pause: Callable[[], None]) -> int:
     """As checksum_of(), of very many pairs. *Switches* between them."""
     checksum = 0
     for part in parts_of(pairs, _AT_ONCE):
-        checksum = crc32(b"".join(chain.from_iterable(part)), checksum)
+        if len(part) == 1:  # it may be of any size: not to be copied
+            key, value = part[0]
+            checksum = crc32_in_parts(value, crc32(key, checksum), pause)
+        else:
+            checksum = crc32(b"".join(chain.from_iterable(part)), checksum)
         pause()
     return checksum

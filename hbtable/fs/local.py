@@ -6,8 +6,8 @@ one, and at worst a file under unfinished/, which data_folder.py removes at the 
 
 Where the time goes: appends and small reads run inline in the hub, because the page cache answers in about 10 us and a
 hop to a thread costs 34 us; a read the page cache cannot answer holds the hub for one disk access. Everything that
-waits for the disk by design (syncs, renames, deletes, listings), reads above 1 MiB and appends above 2 MiB, which take
-2 ms a MiB, run in threads: logs have kinds of their own, so that a big SSTable's sync cannot delay a commit.
+waits for the disk by design (syncs, renames, deletes, listings), reads above 1 MiB and large appends, which take 2 ms a
+MiB, run in threads: logs have kinds of their own, so that a big SSTable's sync cannot delay a commit.
 
 Changes of names are atomic among the tasks of this process; data_folder.py's flock keeps other processes out.
 """
@@ -38,6 +38,8 @@ from hbtable.switches import switches
 
 _INLINE_READ_BYTES: Final = 1 << 20
 INLINE_APPEND_BYTES: Final = 2 << 20
+_INLINE_FILE_BYTES: Final = 64 << 10
+"""Of files that are no log: nobody waits for them but a task of the server's own."""
 
 
 @final
@@ -70,13 +72,14 @@ class LocalAppendFile:
 
     @switches
     def append(self, data: bytes) -> None:
-        """Switches only when `data` are above 2 MiB. After an error a part of them may be in the file."""
+        """Switches only when `data` are above 2 MiB, or above 64 KiB where this is no log. After an error a part of
+        them may be in the file."""
         self._check_usable()
         if self._writes:
             raise StorageFailed(f"{self.path} has an end that is not known: nothing more can be appended to it")
         self._most = self._size + len(data)
         try:
-            if len(data) > INLINE_APPEND_BYTES:
+            if len(data) > (INLINE_APPEND_BYTES if self._is_log else _INLINE_FILE_BYTES):
                 self._append_in_thread(data)
             else:
                 disk.append(self._descriptor, data)

@@ -5,8 +5,8 @@ from typing import Final, TypeVar
 
 T = TypeVar("T", bound="tuple[object, ...]")
 
-PART_BYTES: Final = 1 << 20
-"""Copied or looked at in one go: about a millisecond."""
+PART_BYTES: Final = 256 << 10
+"""Copied or looked at in one go: about a quarter of a millisecond."""
 
 
 def parts_of(things: Sequence[T], most: int) -> Iterator[Sequence[T]]:

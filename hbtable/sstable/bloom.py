@@ -28,7 +28,7 @@ KINDS: Final[dict[str, int]] = {"NONE": 0, "ROW": ROW, "ROWCOL": ROWCOL}
 HASHES: Final = 5
 """7 would be best for 10 bits an entry: 0.8 % pass instead of 0.9 %, but each look-up costs a third more in Python."""
 
-_ENTRIES_BETWEEN_PAUSES: Final = 2048
+_ENTRIES_BETWEEN_PAUSES: Final = 512
 _HEAD: Final = struct.Struct(">BBQ")
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 _ALL: Final = 0xFFFFFFFFFFFFFFFF

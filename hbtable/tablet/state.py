@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
-from hbtable.memtable.memtable import Memtable
+from hbtable.memtable.memtable import MOST_CELLS, Memtable
 from hbtable.merge.tally import Tally
 from hbtable.model.mutation import MAX_METADATA_CELL_BYTES, MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
 from hbtable.model.names import shown
@@ -140,6 +140,7 @@ class TabletState:
         elif prepared:
             by_stack = self._install_prepared(by_stack, prepared)
         grown = 0
+        is_full = False
         for stack, pairs, checksum in zip(version.stacks, by_stack, checksums, strict=False):
             if pairs:
                 memtable = stack.active
@@ -147,9 +148,13 @@ class TabletState:
                 before = memtable.bytes_used
                 memtable.add(pairs, last_sequence, checksum)
                 grown += memtable.bytes_used - before
+                is_full = is_full or memtable.cells >= MOST_CELLS
                 if memtable.bytes_used >= self.attention_at:
                     self.attention_at = 2 * memtable.bytes_used  # wake it once, not for each write until the flush
                     self.shared.attention()
+        if is_full:
+            self.install(self.version.full_ones_frozen(MOST_CELLS))
+            self._look_at_memory()
         if self.is_open:
             self.shared.memtable_bytes += grown
         if last_sequence > self.applied:
@@ -163,9 +168,13 @@ class TabletState:
         grown = sum(memtable.bytes_used for memtables in prepared for memtable in memtables)
         if self.is_open:
             self.shared.memtable_bytes += grown
+        self._look_at_memory()
+        return [[] if memtables else pairs for pairs, memtables in zip(by_stack, prepared, strict=True)]
+
+    def _look_at_memory(self) -> None:
+        """Has maintenance look where all memtables together, the frozen ones too, are worth a flush."""
         if self.version.memtable_bytes() >= self.attention_at:
             self.shared.attention()
-        return [[] if memtables else pairs for pairs, memtables in zip(by_stack, prepared, strict=True)]
 
     def release(self, memtable_bytes: int) -> None:
         """Memtables of this size were dropped."""

@@ -136,6 +136,12 @@ class Version:
         """Active memtables that hold anything become frozen ones, with fresh ones in their place."""
         return Version(self.layout, tuple(map(_freeze, self.stacks)))
 
+    def full_ones_frozen(self, cells: int) -> "Version":
+        """Active memtables of so many cells or more become frozen ones, with fresh ones in their place."""
+        full = [stack.active is not None and stack.active.cells >= cells for stack in self.stacks]
+        stacks = (_freeze(stack) if is_full else stack for stack, is_full in zip(self.stacks, full, strict=True))
+        return Version(self.layout, tuple(stacks))
+
     def with_prepared(self, prepared: Sequence[Sequence[Memtable]]) -> "Version":
         """The last of `prepared`, by place of its stack, is written to from now on; what was until now is frozen."""
         stacks = list(self.stacks)

@@ -5,7 +5,8 @@ everything that may be lost, refused or fenced stays where it was: in files.py. 
 this program's own processes only.
 
     R, number of the input, offset, size      the bytes there
-    P                                         the next pairs of the memtables; nothing when there are no more
+    P                                         the next pairs of the memtables, or the key and the value of a single
+                                              one; nothing when there are no more
     A, bytes                                  nothing; they were appended to the output
     .                                         nothing; the worker goes on with what takes its time
 """
@@ -37,9 +38,9 @@ STILL_THERE: Final = b"."
 
 _PLACE: Final = struct.Struct("<IQQ")
 _MADE: Final = struct.Struct("<QIQQQ")
-_PORTION_PAIRS: Final = 1024
-"""To merge them takes 2 ms, in which nobody else runs."""
-_PORTION_BYTES: Final = 512 << 10
+_PORTION_PAIRS: Final = 512
+"""To merge them takes a millisecond, in which nobody else runs."""
+_PORTION_BYTES: Final = 256 << 10
 """Each portion costs two hand-overs between threads, and a copy in either process."""
 _PAUSES_BETWEEN_SIGNS: Final = 256
 """Half a second at most: a Bloom filter pauses every millisecond, and a block takes less than two to build."""
@@ -120,8 +121,12 @@ def portions_of(memtables: Sequence[Memtable], sequence: int) -> Iterator[Portio
 @switches
 def portion_of(portions: Iterator[Portion]) -> list[bytes]:
     """The answer to PAIRS."""
-    # Version 2 of the format looks for no object that comes twice.
-    return [marshal.dumps(portion, 2) for portion in islice(portions, 1)]
+    for keys, values in islice(portions, 1):
+        if len(keys) == 1:  # it may be of any size: not to be copied
+            return [keys[0], values[0]]
+        # Version 2 of the format looks for no object that comes twice.
+        return [marshal.dumps((keys, values), 2)]
+    return []
 
 
 # ------------------------------------------------------------ in the worker
@@ -152,6 +157,9 @@ def _read_at(ask: Ask, number: int, offset: int, size: int) -> bytes:
 @switches
 def _memtable_pairs(ask: Ask) -> Iterator[Pair]:
     while portion := ask([PAIRS]):
+        if len(portion) == 2:
+            yield portion[0], portion[1]
+            continue
         yield from zip(*marshal.loads(portion[0]), strict=True)  # noqa: S302  of our own process
 
 

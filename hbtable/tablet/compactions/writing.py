@@ -32,7 +32,7 @@ _TIMEOUT_SECONDS: Final = 10.0
 """From one question to the next. One takes milliseconds of a processor, of which others may leave a tenth to workers:
 on a machine so busy the work is done here, where it has this process's share."""
 _APPENDED_AT_ONCE: Final = 256 << 10
-"""A megabyte takes the hub 2.4 ms, to copy and to hand to the system."""
+"""A megabyte would take the hub half a millisecond to copy. A thread hands it to the system."""
 _LEFT_ALONE_SECONDS: Final = 60.0
 """After they failed."""
 

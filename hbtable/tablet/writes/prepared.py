@@ -22,7 +22,7 @@ from hbtable.switches import switches
 ADDED_AT_ONCE: Final = 10_000
 """Pairs that go into the memtable that there is: 3 to 6 ms of the processor. Fewer: more memtables, in each of which
 every read has to look."""
-_PART: Final = 1000
+_PART: Final = 600
 _BITS_OF_DICTS: Final = 32
 """Of a hash: by these a dict places its keys. Were the shares made by them, keys of a share would meet there."""
 _MOST: Final = 150_000

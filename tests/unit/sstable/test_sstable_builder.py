@@ -93,7 +93,7 @@ def test_long_work_lets_others_run(build, pairs_of) -> None:
     for key, value in pairs:
         builder.add(key, value)
     content = builder.finish(lambda: pauses.append("filter"))
-    assert len(pauses) == 4
+    assert len(pauses) == 16
     built = build(pairs, bloom="ROWCOL", block_bytes=4096)
     assert built.content == content
     assert built.open().verify(lambda: pauses.append("block")) == len(pairs)
