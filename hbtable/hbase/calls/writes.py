@@ -26,7 +26,7 @@ from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
 _ROWS_BETWEEN_PAUSES = 64
-_COUNTERS_BETWEEN_PAUSES = 16
+_COUNTERS_BETWEEN_PAUSES = 4
 Families = Callable[[bytes], Sequence[bytes]]
 """The families of a table by its canonical name."""
 
@@ -96,6 +96,8 @@ class WriteCalls:
     ) -> None:
         if batches is None:
             raise BadArgument("the call has no list of rows with mutations")
+        if len(batches) > _ROWS_BETWEEN_PAUSES:
+            self._pause()  # since they were decoded
         ttl = conversion.ttl_millis(attributes)
         puts = None if ttl or len(batches) < 2 else put_batch(batches, timestamp, self._cell_bytes, self._pause)
         changes = self._row_mutations(batches, timestamp, ttl) if puts is None else puts
@@ -103,6 +105,8 @@ class WriteCalls:
             self._tables.canonical(table)
             return
         let_go(batches, self._pause)
+        if len(changes) > _ROWS_BETWEEN_PAUSES:
+            self._pause()
         try:
             apply(self._tables.named(table), changes)
         finally:

@@ -44,7 +44,7 @@ _OF_STORED: Final = {0: ">", 1: ">=", _EQUAL: "=", _NOT_EQUAL: "!=", 4: "<=", 5:
 """TCompareOperator has the given value on the left, model.condition the stored one."""
 _NO_OP: Final = 6
 _ROWS_BETWEEN_PAUSES: Final = 64
-_COUNTERS_BETWEEN_PAUSES: Final = 16
+_COUNTERS_BETWEEN_PAUSES: Final = 4
 _VERSIONS_LOOKED_AT: Final = 8
 """Of a counter, for the time of the value that was just written."""
 
@@ -152,6 +152,8 @@ class Thrift2WriteCalls:
     @switches
     def _mutate_good(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
         named = self._tables.named(table)
+        if len(mutations) > _ROWS_BETWEEN_PAUSES:
+            self._pause()  # since they were decoded
         if len(mutations) > MOST_ROWS:
             self._tables.check_mutations(table, mutations)
         try:

@@ -74,9 +74,10 @@ def made_of_suffixes(
     time_after: Callable[[bytes, Cell | None], int],
     pause: Callable[[], None],
     checksum: int,
+    join: Callable[[Sequence[bytes]], bytes] = b"".join,
 ) -> RowMutation:
     """The puts of an append of these (family, qualifier, suffix), as made_puts(). `checksum`: of what was sent
-    (model.call_checksums)."""
+    (model.call_checksums). `join` puts a value and a suffix together; it may *switch*."""
     operations: list[Operation] = []
     ttls: list[int] = []
     sent, made = AppendChecksum(row, ttl_millis), MadeChecksum(row)
@@ -94,7 +95,7 @@ def made_of_suffixes(
         if size - held > HELD_AT_ONCE:
             hold_at_once(_COPIES_ANSWERED * (size - held))
             held = size
-        operation = (PUT, family, qualifier, time_after(row, cell), old + suffix)
+        operation = (PUT, family, qualifier, time_after(row, cell), join((old, suffix)))
         sent.add(value)
         made.add(operation)
         operations.append(operation)

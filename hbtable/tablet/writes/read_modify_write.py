@@ -33,6 +33,7 @@ from hbtable.model.condition import ALWAYS, check_condition, is_met
 from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation, keep_checksums_in_parts
 from hbtable.model.read import ReadSpec, bytes_of
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
+from hbtable.runtime.joining import Joiner
 from hbtable.runtime.request_budget import current_budget
 from hbtable.runtime.slices import with_pauses
 from hbtable.switches import switches
@@ -61,11 +62,12 @@ _TRIES: Final = 20
 class ReadModifyWriter:
     """Reads a row of one tablet and writes it, while it holds the row's lock."""
 
-    __slots__ = ("_state", "_writer")
+    __slots__ = ("_join", "_state", "_writer")
 
     def __init__(self, state: TabletState, writer: TabletWriter) -> None:
         self._state = state
         self._writer = writer
+        self._join = Joiner(state.environment.runtime)
 
     @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int, checksum: int = 0) -> int:
@@ -144,7 +146,9 @@ class ReadModifyWriter:
 
         @switches
         def make() -> RowMutation:
-            return made_of_suffixes(row, values, ttl_millis, self._newest, self._time, pacer.pause, checksum)
+            return made_of_suffixes(
+                row, values, ttl_millis, self._newest, self._time, pacer.pause, checksum, self._join
+            )
 
         return self._write_made(row, make)
 
