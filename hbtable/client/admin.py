@@ -161,6 +161,7 @@ class Admin(MasterService):
         """TableNotFound."""
         return self._table(name).record().schema
 
+    @switches
     def namespaces(self) -> list[bytes]:
         """Ascending, `default` and `hbase` included."""
         return self._catalog.namespaces()

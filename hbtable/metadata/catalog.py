@@ -264,6 +264,7 @@ class Catalog:
             raise NamespaceNotFound(f"namespace {shown(name)} does not exist")
         return data
 
+    @switches
     def namespaces(self) -> list[bytes]:
         """Ascending, the two that always exist included."""
         prefix = len(layout.NAMESPACE_PREFIX)
