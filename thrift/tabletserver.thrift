@@ -187,12 +187,22 @@ struct ServedTablet {
   6: optional i64 writes = -1
 }
 
-/** `whole`: of everything that is served, so what is not named is not. `number`: of the last change. */
+/** One that is served no more. `stopRow`: METADATA has it under this one; `table`: the table's name. */
+struct LeftTablet {
+  1: required i64 tableId,
+  2: required i64 tabletId,
+  3: required binary stopRow,
+  4: required binary table
+}
+
+/** `whole`: of everything that is served, so what is not named is not. `number`: of the last change. `left`: more of
+    those that are gone. */
 struct ServedChanges {
   1: required i64 number,
   2: required bool whole,
   3: required list<ServedTablet> served,
-  4: required list<i64> gone
+  4: required list<i64> gone,
+  5: optional list<LeftTablet> left
 }
 
 /** What a block cache lost when it was emptied of a table. */

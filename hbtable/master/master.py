@@ -30,6 +30,7 @@ from hbtable.master.service import MasterCalls
 from hbtable.master.space_quotas import SpaceQuotas
 from hbtable.master.state_counter import StateCounter
 from hbtable.master.tables.tables import TableOperations
+from hbtable.master.tablets.left_tablets import LeftTablets
 from hbtable.master.tablets.normalizer import Normalizer
 from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.master.tablets.placement import Placement
@@ -115,14 +116,13 @@ class Master:
         session, fs = OwnSession(session, change), OwnFiles(fs, change)
         self._own_session, self._own_fs = session, fs
         self._catalog = catalog = Catalog(session, locator, fs, change)
-        garbage = collector_options or CollectorOptions()
+        garbage, many = collector_options or CollectorOptions(), options.parallel_loads
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._metrics = metrics = MasterMetrics(registry or Registry())
         history = self._history = TabletHistory(runtime, locator.calls, session, kept=fs.log_kind != LOCAL)
-        many = options.parallel_loads
         self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics, history.note)
         check, check_own, admit = mastership.check, mastership.check_own, mastership.admit
-        self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
+        collector = self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
         self._collector = Collector(runtime, fs, catalog, transport, check_own, garbage, unnamed, wall)
@@ -131,6 +131,7 @@ class Master:
         self.tables = tables = TableOperations(
             runtime, session, catalog, placing, looks, admit, new_ids, many, shared, unnamed, wake, wall
         )
+        self._left = LeftTablets(runtime, catalog, placing, collector, self.reports, wake)
         act, rules = (check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)
         self._space = SpaceQuotas(runtime, session, catalog, tables, check, self.wake)
@@ -196,6 +197,7 @@ class Master:
         if self._task is not None:
             self._task.join()
             self._task = None
+        self._left.stop()
         self.tables.relocations.stop()
         self._reconciler.stop()
         self._normalizer.stop()
@@ -257,6 +259,7 @@ class Master:
                 self._runtime.sleep(self._options.lock_retry_seconds)
         if acquired:
             self._states.start()
+            self._left.start()
         while not self._stopping:
             self._wake.clear()
             failed = False

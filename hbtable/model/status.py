@@ -1,5 +1,6 @@
 """A tablet server's report about itself, for planners, pages and `status`."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from hbtable.model.ranges import RowRange
@@ -46,6 +47,16 @@ class ServedTablet(NamedTuple):
     writes: int = -1
 
 
+class LeftTablet(NamedTuple):
+    """A tablet that a server served, and serves no more, and where METADATA has it."""
+
+    table_id: int
+    tablet_id: int
+    stop_row: bytes
+    table: bytes
+    """The table's name."""
+
+
 class ServedChanges(NamedTuple):
     """A tablet server's tablets since the master asked last."""
 
@@ -56,6 +67,8 @@ class ServedChanges(NamedTuple):
     served: list[ServedTablet]
     """Tablets that came, or changed their schema. Sizes are as of now."""
     gone: list[int]
+    left: Sequence[LeftTablet] = ()
+    """Of those that are gone; of none where the server is of a release that does not say."""
 
 
 class CacheEviction(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, Final, final
 
-from hbtable.model.status import ServedChanges, ServedTablet
+from hbtable.model.status import LeftTablet, ServedChanges, ServedTablet
 from hbtable.tablet.tablet import Tablet
 
 _KEPT: Final = 1000
@@ -22,20 +22,23 @@ class ServedTablets(dict[int, Tablet]):
         """Of the last change."""
         self._changed: dict[int, int] = {}
         """By tablet, the number of its last change, ascending."""
+        self._left: dict[int, LeftTablet] = {}
+        """Those of them that are gone."""
         self._forgotten = 0
         """The number up to which changes may be missing there."""
 
     def __setitem__(self, tablet_id: int, tablet: Tablet) -> None:
         super().__setitem__(tablet_id, tablet)
+        self._left.pop(tablet_id, None)
         self.changed(tablet_id)
 
     def __delitem__(self, tablet_id: int) -> None:
+        self._leaves(tablet_id)
         super().__delitem__(tablet_id)
-        self.changed(tablet_id)
 
     def pop(self, tablet_id: int, *default: Any) -> Any:
         if tablet_id in self:
-            self.changed(tablet_id)
+            self._leaves(tablet_id)
         return super().pop(tablet_id, *default)
 
     def clear(self) -> None:
@@ -43,6 +46,14 @@ class ServedTablets(dict[int, Tablet]):
         self._number += 1
         self._forgotten = self._number
         self._changed.clear()
+        self._left.clear()
+
+    def _leaves(self, tablet_id: int) -> None:
+        tablet = self[tablet_id]
+        record = tablet.record
+        if record.tablet_id == tablet_id:  # else it was split: its row is one of its children's
+            self._left[tablet_id] = LeftTablet(record.table_id, tablet_id, record.range.stop, tablet.schema.name)
+        self.changed(tablet_id)
 
     def changed(self, tablet_id: int) -> None:
         """Whether it is served, or its schema."""
@@ -52,6 +63,7 @@ class ServedTablets(dict[int, Tablet]):
         while len(self._changed) > 2 * max(len(self), _KEPT):
             oldest = next(iter(self._changed))
             self._forgotten = self._changed.pop(oldest)
+            self._left.pop(oldest, None)
 
     def is_whole(self, since: int) -> bool:
         """Whether changes_since() tells of everything that is served."""
@@ -62,7 +74,9 @@ class ServedTablets(dict[int, Tablet]):
         at before; it holds unless their schema is another one now."""
         whole = self.is_whole(since)
         gone = [] if whole else [tablet_id for tablet_id, _ in self._after(since) if tablet_id not in self]
-        return ServedChanges(self._number, whole, [_told(tablet, before) for tablet in self.to_tell(since)], gone)
+        left = [self._left[tablet_id] for tablet_id in gone if tablet_id in self._left]
+        served = [_told(tablet, before) for tablet in self.to_tell(since)]
+        return ServedChanges(self._number, whole, served, gone, left or ())
 
     def to_tell(self, since: int) -> list[Tablet]:
         """The served ones of which changes_since() would tell now."""

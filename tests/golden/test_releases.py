@@ -58,6 +58,7 @@ MAY_BE_PASSED_OVER = {
     "TabletStatus.damaged": "shown to people",
     "ServedTablet.reads": "an older master places tablets by their number",
     "ServedTablet.writes": "as its reads",
+    "ServedChanges.left": "an older master finds them at its next look at all tablets",
     "MasterService.create_table.creator": "an older master gives the creator no right: a superuser has to",
     "TabletAdmin.tablets.tableId": "the older role tells of every table, which is more than was asked for",
 }

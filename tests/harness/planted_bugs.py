@@ -25,7 +25,8 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     overwritten 32   nobody reads what LOCK says
     forgotten   33   what a process knows of a file ends when it closes the file
     unplaced    36   nobody acts on an unload that ends after its caller gave up
-    unanswered  37   a server is not asked again to give a tablet up when the connection broke
+    unanswered  37   a server is not asked again to give a tablet up when the connection broke; 38 as well
+    unheard     38   nobody hears that a tablet left its server
 """
 
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ from hbtable.hbase.calls.scanners import Scanners
 from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
 from hbtable.master.tablets.late_unloads import LateUnloads
+from hbtable.master.tablets.left_tablets import LeftTablets
 from hbtable.master.tablets.quarantine import Quarantine
 from hbtable.master.tablets.unanswered_unloads import UnansweredUnloads
 from hbtable.merge import compacting
@@ -160,6 +162,8 @@ def _through_a_gate(self: Portal, call: Any) -> None:
         _GATE.release()
 
 
+_UNHEARD = Patch(LeftTablets, "saw", lambda self, server, tablets: None)
+
 PLANTED = {
     "returned": (Patch(recovery, "recovered", _from_the_beginning),),
     "gap": (Patch(chain, "_chain", _what_is_there),),
@@ -183,7 +187,8 @@ PLANTED = {
     "overwritten": (Patch(DataFolder, "_is_other_text", lambda self: False),),
     "forgotten": (Patch(KnownFiles, "closed", lambda self, file, length_bytes: self.growing.discard(file)),),
     "unplaced": (Patch(LateUnloads, "place", lambda self, record, table: None),),
-    "unanswered": (Patch(UnansweredUnloads, "ask_again", _asked_once),),
+    "unanswered": (Patch(UnansweredUnloads, "ask_again", _asked_once), _UNHEARD),
+    "unheard": (_UNHEARD,),
 }
 
 

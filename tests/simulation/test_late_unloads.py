@@ -328,7 +328,7 @@ def connections_break(scene, **rules):
 @pytest.mark.parametrize("seed", quick_first(range(8), 1, 3))
 def test_one_whose_connection_breaks_is_placed_when_its_server_gives_it_up(machine, seed, refused):
     """It waited for the master's next look: the one that a broken connection brings about finds it served."""
-    scene = Scene(machine, 100 + seed)
+    scene = Scene(machine, 200 + seed)
 
     def act():
         connections_break(scene, refused=refused)

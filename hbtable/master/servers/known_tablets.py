@@ -2,12 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from hbtable.errors import UnsupportedFormat
 from hbtable.master.servers.tablet_loads import TabletLoads
-from hbtable.model.status import EVERY_TABLE, ServedChanges, ServedTablet
+from hbtable.model.status import EVERY_TABLE, LeftTablet, ServedChanges, ServedTablet
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.services import TabletAdmin
 from hbtable.switches import switches
@@ -21,8 +21,14 @@ _SEEN_AT_ONCE: Final = 1024
 class KnownTablets:
     """The tablets of one living server. The attributes are as of its last answer."""
 
-    def __init__(self, loads: TabletLoads | None = None, server: str = "") -> None:
-        """`loads` is told what the server counted."""
+    def __init__(
+        self,
+        loads: TabletLoads | None = None,
+        server: str = "",
+        left: Callable[[str, Sequence[LeftTablet]], None] = lambda server, tablets: None,
+    ) -> None:
+        """`loads` is told what the server counted, and `left` what it does not serve any more; that must not switch."""
+        self._left = left
         self._loads = loads or TabletLoads()
         self._server = server
         self.tablet_ids: frozenset[int] = frozenset()
@@ -46,7 +52,10 @@ class KnownTablets:
         if self._tells_changes:
             since = self._number if now - self._whole_at < _WHOLE_SECONDS else 0
             try:
+                before = self._number
                 self._apply(server.served_changes(since), now, pause)
+                if before and not since:  # everything that is served does not tell what left
+                    self._apply(server.served_changes(before), now, pause)
                 return
             except UnsupportedFormat:
                 self._tells_changes = False  # of an older release
@@ -84,6 +93,7 @@ class KnownTablets:
             self._whole_at = now
             self._hold(changes.served)
         elif changes.served or changes.gone:
+            self._left(self._server, changes.left)
             self._leave(changes.gone)
             self._leave([one.tablet_id for one in changes.served])
             self._come(changes.served)

@@ -7,7 +7,8 @@ count towards how full they are.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, final
@@ -19,7 +20,7 @@ from hbtable.master.servers.known_tablets import KnownTablets
 from hbtable.master.servers.liveness import list_servers
 from hbtable.master.servers.tablet_loads import TabletLoads
 from hbtable.master.tablets.server_load import ServerLoad, TabletLoad
-from hbtable.model.status import EVERY_TABLE
+from hbtable.model.status import EVERY_TABLE, LeftTablet
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
@@ -70,6 +71,12 @@ class ReportCollector:
     ) -> None:
         """`on_death` is called for each server that is found dead; it must not switch."""
         self._on_death = on_death
+        self.on_left: Callable[[str, Sequence[LeftTablet]], None] = lambda server, tablets: None
+        """Called with a server that does not stop, and tablets that it does not serve any more; must not switch. One
+        that stops gives them up by itself, and they are looked for at once (ServerReports.seen)."""
+        self._stopping: frozenset[str] = frozenset()
+        self.collected_at = -math.inf
+        """The time of the last questions."""
         self._runtime = runtime
         self._session = session
         self._transport = transport
@@ -80,12 +87,14 @@ class ReportCollector:
     @switches
     def collect(self, struggling: frozenset[str] = frozenset(), table_id: int = EVERY_TABLE) -> ServerReports:
         """Unavailable when the lock service is."""
+        self.collected_at = self._runtime.clock_seconds()
         living, expired, starting = list_servers(self._session)
         for name in expired:
             self._on_death()
             log.info("tablet server %s is dead: nobody holds its lock", name)
         names = sorted(living)
-        self._known = {name: self._known.get(name) or KnownTablets(self._loads, name) for name in names}
+        self._stopping = frozenset(name for name, file in living.items() if file.draining)
+        self._known = {name: self._known.get(name) or KnownTablets(self._loads, name, self._saw_left) for name in names}
 
         def question(name: str, known: KnownTablets) -> Callable[[], None]:
             now, pause = self._runtime.clock_seconds, partial(self._runtime.sleep, 0)
@@ -101,6 +110,14 @@ class ReportCollector:
         oldest = {name: dict(known[name].oldest_schemas) for name in loads}
         self._loads.keep_only((one.tablet_ids for one in known.values()), self._runtime.clock_seconds())
         return ServerReports(loads, frozenset(names).difference(loads), oldest, starting, self._loads.measured(names))
+
+    def _saw_left(self, server: str, tablets: Sequence[LeftTablet]) -> None:
+        if server not in self._stopping:
+            self.on_left(server, tablets)
+
+    def has(self, tablet_id: int) -> bool:
+        """Whether a living server serves the tablet, as of its last answer. Does not switch."""
+        return any(tablet_id in known.tablet_ids for known in self._known.values())
 
 
 def _load(file: ServerFile, known: KnownTablets, struggling: bool) -> ServerLoad:

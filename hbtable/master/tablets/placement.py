@@ -34,6 +34,7 @@ from hbtable.master.servers.recoveries import Recoveries
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import Action, Assign, ClusterSnapshot, Load, Reassign, describe, plan
 from hbtable.master.tablets.failed_loads import FailedLoads
+from hbtable.master.tablets.own_unloads import OwnUnloads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.master.tablets.server_load import takers
@@ -91,6 +92,7 @@ class Placement:
         self.note = note
         self.recoveries = Recoveries(runtime, logs, self.metrics)
         self.slow_loads = SlowLoads(runtime)
+        self.own_unloads = OwnUnloads(runtime.clock_seconds)
         self.unanswered = UnansweredUnloads(runtime, catalog, self._ask_to_unload)
         self.given_up_late: Callable[[TabletRecord, bytes], None] = lambda record, table: None
         """Called, and may switch, when a server gave a tablet of the table up after vacate() raised that it had not."""
@@ -315,7 +317,8 @@ class Placement:
         found: list[TabletRecord | None] = []
 
         def work() -> None:
-            found.append(self._vacate(record, living))
+            with self.own_unloads.of(record.tablet_id):
+                found.append(self._vacate(record, living))
 
         def if_late() -> None:
             if found[0] is not None:
@@ -361,7 +364,11 @@ class Placement:
         had of them. Nobody finds them there any more; a server that is not told notices it by itself."""
 
         def job(tablet: TabletRecord) -> Callable[[], None]:
-            return lambda: self.slow_loads.run(tablet, lambda: self._ask_to_unload(tablet))
+            def work() -> None:
+                with self.own_unloads.of(tablet.tablet_id):
+                    self._ask_to_unload(tablet)
+
+            return lambda: self.slow_loads.run(tablet, work)
 
         owned = [tablet for tablet in tablets if tablet.owner]
         outcomes = run_all(self._runtime, self._parallel_loads, [job(tablet) for tablet in owned], "discard")

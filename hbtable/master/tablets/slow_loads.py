@@ -93,6 +93,10 @@ class SlowLoads:
         if error := failed[0] if failed else task.error:
             raise error
 
+    def follow(self, work: Callable[[], None]) -> None:
+        """Does what is to follow a call of which nobody knows, in a task of its own. Does not switch."""
+        task = spawn_counted(self._runtime, lambda: self._follow(task, work), name="follow")
+
     @switches
     def _follow(self, task: Task, if_late: Callable[[], None]) -> None:
         self._following.add(task)

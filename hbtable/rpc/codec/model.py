@@ -18,7 +18,7 @@ from hbtable.model.read import (
     ScanRequest,
 )
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, LeftTablet, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.cells import ROWS
@@ -223,12 +223,22 @@ SERVED_TABLET: Final = Struct(
     ],
     ServedTablet,
 )
+LEFT_TABLET: Final = Struct(
+    [
+        Field(1, "tableId", INTEGER),
+        Field(2, "tabletId", INTEGER),
+        Field(3, "stopRow", BINARY),
+        Field(4, "table", BINARY),
+    ],
+    LeftTablet,
+)
 SERVED_CHANGES: Final = Struct(
     [
         Field(1, "number", INTEGER),
         Field(2, "whole", BOOLEAN),
         Field(3, "served", Sequences(SERVED_TABLET)),
         Field(4, "gone", Sequences(INTEGER)),
+        Field(5, "left", Sequences(LEFT_TABLET), ()),
     ],
     ServedChanges,
 )

@@ -1,12 +1,13 @@
 """The changes of a server's tablets: a master that applies them always knows what is served."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from hbtable.master.servers.known_tablets import KnownTablets
 from hbtable.model.ranges import RowRange
-from hbtable.model.status import ServedChanges
+from hbtable.model.status import LeftTablet, ServedChanges
 from hbtable.model.tablet import TabletRecord
 from hbtable.tabletserver import served_tablets
 from hbtable.tabletserver.served_tablets import ServedTablets
@@ -14,6 +15,8 @@ from tests.harness.tiers import quick_first
 
 
 class Schema:
+    name = b"t"
+
     def __init__(self, version: int) -> None:
         self.version = version
 
@@ -71,7 +74,39 @@ def test_sizes_are_asked_for_again_after_a_while() -> None:
     put(tablets, 5)
     for now in (0.0, 59.0, 61.0, 62.0):
         known.ask(server, -1, now)  # type: ignore[arg-type]
-    assert server.told == [1, 0, 1, 0]
+    assert server.told == [1, 0, 1, 0, 0]  # once more for what left since
+
+
+def test_what_left_is_told_once_also_where_everything_is_asked_for() -> None:
+    """Not what came back."""
+    tablets, told = ServedTablets(), []
+    known = KnownTablets(server="s", left=lambda server, left: told.append((server, [one.tablet_id for one in left])))
+    server = Server(tablets)
+    for now in (0.0, 1.0, 61.5):
+        for tablet_id in (5, 6, 7, 8):
+            put(tablets, tablet_id)
+        known.ask(server, -1, now)  # type: ignore[arg-type]
+        del tablets[5]
+        tablets.pop(6)
+        put(tablets, 6)
+        tablets.pop(7, None)
+        tablets.pop(7, None)
+        known.ask(server, -1, now + 0.5)  # type: ignore[arg-type]
+    del tablets[8]
+    known.ask(server, -1, 130.0)  # type: ignore[arg-type]
+    told_of = [one for one in told if one[1]]
+    assert told_of == [("s", [7, 5])] * 3 + [("s", [8])]
+    assert LeftTablet(16, 8, b"", b"t") in tablets.changes_since(1, {}).left
+
+
+def test_one_that_was_split_is_gone_and_left_no_row() -> None:
+    tablets = ServedTablets()
+    put(tablets, 5)
+    since = tablets.changes_since(0, {}).number
+    tablets[5].record = replace(tablets[5].record, tablet_id=7)  # it is the right child
+    del tablets[5]
+    found = tablets.changes_since(since, {})
+    assert (found.gone, found.left) == ([5], ())
 
 
 def test_thousands_of_changes_are_applied_in_parts_and_a_later_answer_wins() -> None:

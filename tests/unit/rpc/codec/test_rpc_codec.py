@@ -30,7 +30,7 @@ from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FamilySchema, TableSchema
-from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, LeftTablet, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.call_budget import CallBudget, CostOfCall
@@ -204,6 +204,7 @@ RESULTS = {
         flags,
         st.lists(st.builds(ServedTablet, count, count, count, count, load, load), max_size=3),
         st.lists(count, max_size=3),
+        st.just(()) | st.lists(st.builds(LeftTablet, count, count, raw, raw), min_size=1, max_size=3),
     ),
     "served_record": record,
     "family_usage": st.lists(st.dictionaries(text, text, max_size=3), max_size=3),

@@ -1,0 +1,78 @@
+"""Tablets that leave a server: of those that the master did not ask for itself, and of no others, it reads the rows."""
+
+from collections import Counter
+
+from hbtable.master.tablets import left_tablets
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.status import LeftTablet
+from tests.harness.counted_cluster import CountedCluster
+
+SPLITS = [b"row000%03d" % n for n in range(10, 300, 10)]
+
+
+class CountedCatalog:
+    """Counts the rows that are asked for, by the second."""
+
+    def __init__(self, cluster: CountedCluster, inner: Catalog) -> None:
+        self._cluster, self._inner = cluster, inner
+        self.asked = Counter[int]()
+
+    def read_tablet(self, table_id: int, end_row: bytes) -> object:
+        self.asked[int(self._cluster.runtime.clock_seconds())] += 1
+        return self._inner.read_tablet(table_id, end_row)
+
+
+def counted(cluster):
+    """What the master asks for from now on."""
+    left = cluster.master._left
+    left._catalog = found = CountedCatalog(cluster, left._catalog)
+    return found.asked
+
+
+def test_what_the_master_itself_takes_away_is_not_looked_at(machine):
+    cluster = CountedCluster(11, machine.options)
+
+    def body():
+        cluster.start(3)
+        admin = cluster.client.admin
+        for name in (b"t", b"u"):
+            admin.create_table(machine.schema(name), SPLITS)
+        machine.write(cluster, range(300))
+        asked = counted(cluster)
+        cluster.start_server()
+        cluster.until(cluster.is_even, 300)
+        admin.disable_table(b"u")
+        admin.delete_table(b"u")
+        tablets = admin.tablets(b"t")
+        admin.merge_tablets(b"t", [one.tablet_id for one in tablets[:2]])
+        admin.move_tablet(b"t", tablets[-1].tablet_id, "")
+        admin.decommission(sorted(cluster.servers)[:1], True)
+        cluster.runtime.sleep(70)  # servers are asked for everything once a minute
+        assert not asked
+        assert admin.split(b"t", b"row000155")
+        cluster.runtime.sleep(5)
+        assert not asked
+        assert not cluster.master._left._waiting
+
+    cluster.runtime.run(body)
+
+
+def test_many_are_looked_at_a_few_at_a_time(machine):
+    cluster = CountedCluster(12, machine.options)
+    many = 3 * left_tablets._AT_ONCE
+
+    def body():
+        cluster.start(2)
+        cluster.client.admin.create_table(machine.schema(), [])
+        (table,) = cluster.client.admin.tablets(b"t")
+        asked = counted(cluster)
+        cluster.master._left.saw("s", [LeftTablet(table.table_id, 10**6 + n, b"", b"t") for n in range(many)])
+        cluster.until(lambda: not cluster.master._left._waiting, 10)
+        assert sum(asked.values()) == many
+        assert len(asked) >= 3
+        cluster.master._left.saw("s", [LeftTablet(table.table_id, 10**6 + n, b"", b"t") for n in range(10_001)])
+        assert not cluster.master._left._waiting
+        cluster.runtime.sleep(2)
+        assert sum(asked.values()) == many, "it looked at everything instead"
+
+    cluster.runtime.run(body)
