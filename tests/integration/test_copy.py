@@ -198,6 +198,7 @@ def test_what_is_written_meanwhile_follows(servers: list[WarmServer], tmp_path: 
                 table.put(b"new-%06d" % len(written), {b"f:a": b"1"})
                 table.put(b"k1-00001", {b"g:count": b"%d" % len(written)})
                 written.append(1)
+                ended.wait(0.01)
 
     writer = threading.Thread(target=write)
     writer.start()
