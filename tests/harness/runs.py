@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness.bounded_runs import BoundedRuns
 from tests.harness.fresh_seed import choose_seed, fresh_examples, fresh_seed
+from tests.harness.terse_workers import make_terse
 
 _MOST = 20
 """Commands that are shown."""
@@ -16,6 +17,7 @@ _MOST = 20
 def begin_run(config: pytest.Config) -> None:
     choose_seed()
     config.pluginmanager.register(BoundedRuns(config))
+    make_terse(config)
     # A shell that starts a command in the background lets it ignore Ctrl-C, and all that it starts. Tests send it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
