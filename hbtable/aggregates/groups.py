@@ -14,11 +14,11 @@ from hbtable.model.values import shown
 from hbtable.switches import switches_if_given
 
 _GROUP_BYTES: Final = 200
-_VALUES_BETWEEN_PAUSES: Final = 512
+_VALUES_BETWEEN_PAUSES: Final = 128
 """To read one as a number and to add it to a sum takes 1 to 2 us."""
 _ROW_IS_VALUES: Final = 2
 """A row takes as long as so many values, to find its group."""
-_STATE_IS_VALUES: Final = 16
+_STATE_IS_VALUES: Final = 8
 """A state takes as long as so many values, to be made, told or merged."""
 
 Pause = Callable[[], object]

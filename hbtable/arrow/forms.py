@@ -21,7 +21,8 @@ from hbtable.switches import switches_if_given
 
 CELLS_AT_ONCE: Final = 10_000
 """A longer row comes in pieces in the long form."""
-_ROWS_BETWEEN_PAUSES: Final = 512
+_ROWS_BETWEEN_PAUSES: Final = 128
+_CELLS_BETWEEN_PAUSES: Final = 512
 _BATCH_ROWS: Final = 16384
 _BATCH_BYTES: Final = 1 << 20
 """A batch ends when it has more of values: pyarrow copies them with Python's lock in its hands, 3 ms for a megabyte on
@@ -175,6 +176,8 @@ class LongForm:
                 if size > _BATCH_BYTES or len(rows) >= _BATCH_ROWS:
                     yield self._batch(rows, columns, times, values, pause)
                     rows, columns, times, values, size = [], [], [], [], 0
+                elif not len(rows) % _CELLS_BETWEEN_PAUSES:
+                    pause()
         if rows:
             yield self._batch(rows, columns, times, values, pause)
 

@@ -266,7 +266,7 @@ class Table(LocatedTable):
         if request.range.is_empty():
             self._check_as_tablets_do(request.spec)
             return ScanPage([], None)
-        return scanning.page(request, self._scan_tablet, partial(self._runtime.sleep, 0))
+        return scanning.page(request, self._scan_tablet, self._runtime.pause_when_due)
 
     @switches
     def _scan_tablet(

@@ -50,6 +50,8 @@ _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
 _ELEMENTS_AT_ONCE: Final = 64
 _LIST_ELEMENTS: Final = 4
 """A list itself counts for so many: a million of them may have one element each."""
+_STRUCT_ELEMENTS: Final = 8
+"""A struct that is read field by field costs as much as so many other elements."""
 _ENTRIES_AT_ONCE: Final = _ELEMENTS_AT_ONCE // 2
 _ELEMENT_BITS: Final = 7
 """Bits of the bytes that count as an element in lists that are read fast: 128 bytes."""
@@ -295,13 +297,13 @@ def _list(source: Input, element: ValueType, depth: int) -> list[object]:
         return []
     layout = element.layout
     found: list[object] = []
-    weight = 1 if layout is None else 1 + len(layout.defaults) // 4
+    weight = 1 if layout is None else _STRUCT_ELEMENTS + len(layout.defaults)
     if layout is None or layout.fast_list is None:
         for number in range(1, count + 1):
             found.append(read_value(source, element, depth + 1))
             if not number % _ELEMENTS_AT_ONCE:
                 source.turn(_ELEMENTS_AT_ONCE * weight)
-        source.turn(_LIST_ELEMENTS)
+        source.turn(_LIST_ELEMENTS + count % _ELEMENTS_AT_ONCE * weight)
         return found
     window = _Window(source.data, source.position, count)
     while len(found) < count:

@@ -20,6 +20,7 @@ from hbtable.model.aggregation import Aggregate, Aggregation
 from hbtable.model.read import AGGREGATED_ROWS, ScanPage
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.request_budget import held_meanwhile, hold
+from hbtable.runtime.slices import OwnList, with_pauses
 from hbtable.switches import switches
 
 _PAGE_SECONDS: Final = 2.0
@@ -64,7 +65,7 @@ class AdminAggregateCalls:
             scanned, tablets = scanned + page.rows_scanned, tablets + page.tablets
             is_full = 2 * groups.size_bytes > self._options.aggregate_bytes
             if page.next is None or is_full or most > 0 or self._runtime.clock_seconds() >= until:
-                told = [AdminGroup(*group) for group in groups.told(self._pause)]
+                told = OwnList(AdminGroup(*group) for group in with_pauses(groups.told(self._pause), self._pause, 256))
                 return AdminAggregatedPage(told, self._positions.after(table, scan, page), scanned, tablets)
             request = replace(request, position=page.next)
 

@@ -27,7 +27,7 @@ _WITH_FAMILY_TIMES: Final = 2
 """Written only where a scanner has those: a release that does not know them would show other cells."""
 _OVERHEAD_BYTES: Final = 1000
 """Objects around the parameters, about."""
-_COLUMNS_BETWEEN_PAUSES: Final = 4096
+_COLUMNS_BETWEEN_PAUSES: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)

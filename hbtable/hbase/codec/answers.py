@@ -27,10 +27,11 @@ from hbtable.model.schema import FamilySchema
 from hbtable.runtime.slices import OwnList
 from hbtable.switches import switches
 from hbtable.thrift.failures import encode_failure
-from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT, STRUCT
+from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT, STRING, STRUCT
 
 _SEQUENCE: Final = struct.Struct(">i").pack
 _STRUCT_FIELD: Final = struct.Struct(">BH").pack
+_STRING_FIELD: Final = struct.Struct(">BHI").pack
 _U32: Final = struct.Struct(">I").pack
 _STOP: Final = b"\0"
 _LIST_COUNT: Final = 4
@@ -38,7 +39,9 @@ _LIST_COUNT: Final = 4
 _LIST_ELEMENTS: Final = 8
 _MANY_CELLS: Final = 512
 """More of them are made into objects, and these into bytes, some at a time."""
-_AT_ONCE: Final = 128
+_AT_ONCE: Final = 48
+_MEMBER_BYTES: Final = 1024
+"""So many of a large value take as long as a cell: thriftpy2 copies it three times."""
 _KEPT_ERRORS: Final = 64
 Offload = Callable[[Callable[[], bytes]], bytes]
 Collect = Callable[[Iterable[bytes]], bytes | LargeAnswer]
@@ -278,7 +281,10 @@ def _field_pieces(owner: Any, number: int, value: Any, make: Callable[[Any], Any
     """One field of a struct that has no other. A list's elements are those bytes of lists of some of them: thriftpy2
     writes them in C, and lets nobody run before all are written. What is written of an OwnList is freed."""
     name = owner.thrift_spec[number][1]
-    if not isinstance(value, list | tuple) or _left(value, _AT_ONCE) >= 0:
+    if isinstance(value, bytes) and len(value) > LARGE_VALUE_BYTES:  # not copied: thriftpy2 does so three times
+        yield _STRING_FIELD(STRING, number, len(value))
+        yield value
+    elif not isinstance(value, list | tuple) or _left(value, _AT_ONCE) >= 0:
         setattr(owner, name, make(value))
         yield _binary(owner)[: -len(_STOP)]
     elif not isinstance(value, list):
@@ -335,7 +341,7 @@ def _left(value: object, most: int) -> int:
         if isinstance(one, list | tuple | dict):
             most = _left(one, most)
         elif isinstance(one, bytes) and len(one) > LARGE_VALUE_BYTES:
-            most -= len(one) // LARGE_VALUE_BYTES
+            most -= len(one) // _MEMBER_BYTES
     return most
 
 

@@ -10,7 +10,7 @@ from hbtable.model.read import PlainSlices, ScanPage, bytes_of
 from hbtable.switches import switches, switches_if_given
 
 _SMALL_BYTES: Final = 32 << 10
-_LONG_ROW: Final = 2 << 10
+_LONG_ROW: Final = 1 << 10
 """Cells that are looked at in one stretch."""
 _CELLS_A_ROW: Final = 4
 """A row costs as much as so many of its cells."""

@@ -37,7 +37,7 @@ from hbtable.switches import switches
 Pause = Callable[[], object]
 """Called between many things: lets other tasks run."""
 
-_CELLS_BETWEEN_PAUSES: Final = 2048
+_CELLS_BETWEEN_PAUSES: Final = 256
 _WRITES_BETWEEN_PAUSES: Final = 64
 PUT_TYPE: Final = 4
 """The type of every cell that is read: HBase's number for a put."""

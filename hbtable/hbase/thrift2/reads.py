@@ -17,8 +17,8 @@ from hbtable.runtime.request_budget import HELD_AT_ONCE, hold
 from hbtable.runtime.slices import OwnList, let_go, with_pauses
 from hbtable.switches import switches
 
-_GETS_BETWEEN_PAUSES: Final = 64
-_CELLS_BETWEEN_PAUSES: Final = 2048
+_GETS_BETWEEN_PAUSES: Final = 16
+_CELLS_BETWEEN_PAUSES: Final = 512
 
 
 @final
