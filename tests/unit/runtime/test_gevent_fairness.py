@@ -36,6 +36,7 @@ def test_many_tasks_that_work_side_by_side_have_one_slice_of_time_together() -> 
     now = 0.0
     runtime.clock_seconds = lambda: now
     runtime.fair_scheduler = FairScheduler(runtime.clock_seconds)
+    runtime.slice_end = runtime.fair_scheduler.slice_end
     between: list[int] = [0]
     is_over = False
 
@@ -86,6 +87,7 @@ def test_long_work_lets_others_run_more_often_while_several_clients_ask(monkeypa
     runtime = GeventRuntime()
     runtime.clock_seconds = lambda: now
     runtime.fair_scheduler = scheduler = FairScheduler(runtime.clock_seconds)
+    runtime.slice_end = scheduler.slice_end
 
     def pause() -> None:
         nonlocal pauses
