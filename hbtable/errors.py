@@ -185,6 +185,16 @@ class MemoryDamaged(Unavailable):
 class OutcomeUnknown(HbtableError):
     """The operation may or may not have been applied; only the caller can decide whether to repeat it."""
 
+    no_answer = False
+    """Nothing was heard, so whoever was asked may be at it still. For the process that asked: it is not sent on."""
+
+
+def no_answer(message: str) -> OutcomeUnknown:
+    """The connection broke, or time ran out."""
+    error = OutcomeUnknown(message)
+    error.no_answer = True
+    return error
+
 
 class MoveFailed(HbtableError):
     """A tablet was taken from its server, and the one that was to have it could not load it. Another one has it, or

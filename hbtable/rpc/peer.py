@@ -2,7 +2,7 @@
 
     not begun                      StaleLocation (tablet servers), Unavailable (master)
     no answer, call repeatable     ServerLost, a StaleLocation: ask METADATA again, and then again whoever serves it
-    no answer, any other call      OutcomeUnknown
+    no answer, any other call      OutcomeUnknown, marked no_answer
     the peer lost its lock, or its log failed     as no answer: those errors are for the process they happen in
 
 A connection that had served before and then broke may have been closed by the peer long ago: a call that is provably
@@ -27,6 +27,7 @@ from hbtable.errors import (
     Unavailable,
     UnknownCall,
     UnsupportedFormat,
+    no_answer,
 )
 from hbtable.rpc.codec.call_budget import CallBudget, budget_to_send
 from hbtable.rpc.codec.calls import METHODS, NO_BUDGET, USERS_METHODS, Failure, Role, RpcMethod
@@ -90,7 +91,7 @@ class Peer:
             raise self._unreachable(f"{self._where()} did not begin {method.name}: {error}") from error
         except Lost as error:
             self._forget()
-            raise self._lost(method, str(error)) from error
+            raise self._lost(method, str(error), no_answer) from error
         if isinstance(answer, RpcError):
             raise self._error(method, answer)
         if isinstance(answer, Failure):
@@ -164,12 +165,12 @@ class Peer:
             return UnsupportedFormat(str(error))  # of a role that it asked in turn: it may have done something before
         return error
 
-    def _lost(self, method: RpcMethod, reason: str) -> HbtableError:
+    def _lost(
+        self, method: RpcMethod, reason: str, unknown: Callable[[str], OutcomeUnknown] = OutcomeUnknown
+    ) -> HbtableError:
         if method.repeatable:
             return ServerLost(f"{self._where()} gave no answer to {method.name}: {reason}")
-        return OutcomeUnknown(
-            f"{self._where()} gave no answer to {method.name}, which may have been carried out: {reason}"
-        )
+        return unknown(f"{self._where()} gave no answer to {method.name}, which may have been carried out: {reason}")
 
     def _failure(self, method: RpcMethod, answer: Failure) -> HbtableError:
         """The peer could not even begin, unless something in it failed that nobody foresaw."""

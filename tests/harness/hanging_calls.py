@@ -3,7 +3,7 @@
 from collections import Counter
 from functools import partial
 
-from hbtable.errors import OutcomeUnknown, StaleLocation
+from hbtable.errors import StaleLocation, no_answer
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.declaration import calls_of
 from hbtable.rpc.services import TabletAdmin
@@ -28,7 +28,7 @@ class Hung:
         self.asked[name] += 1
         call = CALLS[name]
         if not self.waker.wait(RpcOptions().seconds(call.timeout)):
-            lost = StaleLocation if call.changes_nothing else OutcomeUnknown
+            lost = StaleLocation if call.changes_nothing else no_answer
             raise lost(f"{name} was not answered in time")
         return method(*arguments)
 

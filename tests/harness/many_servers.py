@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from hbtable.client.client import Client
-from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed
+from hbtable.errors import HbtableError, LockLost, StaleLocation, StorageFailed, no_answer
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.master.master import Master, MasterOptions
 from hbtable.metadata.catalog import Catalog
@@ -69,7 +69,7 @@ class Remote:
             self._node.pending.remove(done)
             value, error = answer[0] if answer else (None, LockLost("the process is gone"))
             if isinstance(error, LockLost | StorageFailed):
-                lost = StaleLocation if name in READS else OutcomeUnknown
+                lost = StaleLocation if name in READS else no_answer
                 raise lost(f"the connection broke: {error}")
             if error is not None:
                 raise error

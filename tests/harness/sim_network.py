@@ -16,10 +16,10 @@ from hbtable.errors import (
     Corruption,
     HbtableError,
     LockLost,
-    OutcomeUnknown,
     StaleLocation,
     StorageFailed,
     Unavailable,
+    no_answer,
 )
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sim_changed_bytes import ChangedBytes
@@ -204,7 +204,7 @@ class Network:
         run(False)
 
     def _lost(self, name: str, message: str) -> HbtableError:
-        return (StaleLocation if name in READS else OutcomeUnknown)(message)
+        return (StaleLocation if name in READS else no_answer)(message)
 
 
 class Proxy:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hbtable.errors import HbtableError, OutcomeUnknown
+from hbtable.errors import HbtableError, no_answer
 from hbtable.model.table import TableState
 from tests.harness import masters_operations as operations
 from tests.harness.masters_operations import SPLITS, Scene
@@ -203,7 +203,7 @@ class Death:
         if number == self._number and kind == "answered":
             dying.join()
         if number == self._number and kind == "lost" and what != "files":
-            raise OutcomeUnknown("the connection broke")
+            raise no_answer("the connection broke")
         return answer
 
     def _die(self, kind):

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
+from hbtable.errors import HbtableError, Unavailable, no_answer
 from hbtable.hbase.admin.transitions import transitions
 from hbtable.master.tablets.slow_loads import WAIT_SECONDS
 from hbtable.model.table import TableState
@@ -69,6 +69,7 @@ class BreakingConnections(DelegatingFake):
         self._refused = refused
         self._locks = {}
         self.broke = self.ended = 0
+        self.error = no_answer
 
     def unload_tablet(self, epoch, tablet_id):
         cluster = self._cluster
@@ -92,7 +93,7 @@ class BreakingConnections(DelegatingFake):
         cluster.runtime.spawn(work, name="unload")
         if not ended.wait(cluster.chance.uniform(0, self._most_seconds) if breaks else None):
             self.broke += 1
-            raise OutcomeUnknown("the connection broke")
+            raise self.error("the connection broke")
         if failed:
             raise failed[0]
 

@@ -46,7 +46,10 @@ class UnansweredUnloads:
     @switches
     def ask_again(self, record: TabletRecord, first: OutcomeUnknown) -> None:
         """On return the owner on record has said that it does not serve the tablet, or METADATA has another owner, or
-        none. `first` when the owner is dead, or was asked in vain for long; other errors of the question."""
+        none. `first` where that is an answer, and when the owner is dead, or was asked in vain for long;
+        other errors of the question."""
+        if not first.no_answer:
+            raise first
         latest = self._runtime.clock_seconds() + _LONGEST_SECONDS
         pause = _PAUSE_SECONDS
         log.info("master: %s is asked again to give up %s: %s", record.owner, describe(record), first)
@@ -62,6 +65,8 @@ class UnansweredUnloads:
             except OutOfSpace:
                 raise
             except (OutcomeUnknown, StaleLocation, Unavailable) as error:  # its lease, or the lock service, may be away
+                if isinstance(error, OutcomeUnknown) and not error.no_answer:
+                    raise
                 log.debug("%s has not given up %s yet: %s", record.owner, describe(record), error)
             else:
                 return

@@ -310,8 +310,9 @@ def test_a_lock_service_that_is_away_declares_nobody_dead(against, runtime):
         return peer.address
 
     transport, peer = against("freeze", address_of=address_of)
-    with pytest.raises(OutcomeUnknown, match="closed the connection"):
+    with pytest.raises(OutcomeUnknown, match="closed the connection") as told:
         transport.tablet_admin("s1").unload_tablet(1, 17)
+    assert told.value.no_answer
 
 
 def test_callers_wait_for_their_turn_and_not_beyond_the_deadline(calling, runtime, serving):
@@ -636,8 +637,9 @@ def test_a_mistake_in_a_service_is_told_and_the_connection_lives_on(calling, run
     service = Service(fail)
     _, _, address = serving(service)
     transport = calling(lambda name: address, lambda: None)
-    with pytest.raises(OutcomeUnknown, match="ZeroDivisionError: a bug"):
+    with pytest.raises(OutcomeUnknown, match="ZeroDivisionError: a bug") as told:
         write(transport)
+    assert not told.value.no_answer
     with pytest.raises(HbtableError, match="its log says why"):
         read(transport)
     assert "mutate failed: ZeroDivisionError" in caplog.text
