@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
 
+from hbtable.errors import Unavailable
+from hbtable.model.names import shown
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
 
@@ -61,9 +63,10 @@ class TableLocks:
 
     @contextmanager
     @switches
-    def hold(self, name: bytes) -> Iterator[None]:
-        """Nobody else holds the table, and it has no guests. *Switches* on entry while that is not so."""
-        with self._turn(name, lets_guests_in=False):
+    def hold(self, name: bytes, seconds: float | None = None) -> Iterator[None]:
+        """Nobody else holds the table, and it has no guests. *Switches* on entry while that is not so; Unavailable
+        after so long."""
+        with self._turn(name, lets_guests_in=False, seconds=seconds):
             yield
 
     @contextmanager
@@ -82,14 +85,17 @@ class TableLocks:
 
     @contextmanager
     @switches
-    def _turn(self, name: bytes, lets_guests_in: bool, is_guest: bool = False) -> Iterator[None]:
+    def _turn(
+        self, name: bytes, lets_guests_in: bool, is_guest: bool = False, seconds: float | None = None
+    ) -> Iterator[None]:
         table = self._tables.setdefault(name, _Table())
         turn = _Turn(self._runtime.event(), lets_guests_in)
         waiting = table.waiting_guests if is_guest else table.waiting
         waiting.append(turn)
         table.admit()
         try:
-            turn.admitted.wait()
+            if not turn.admitted.wait(seconds):
+                raise Unavailable(f"another operation held up table {shown(name)}; nothing was begun, try again")
             yield
         finally:
             if table.holder is turn:
@@ -97,7 +103,7 @@ class TableLocks:
             elif turn in table.guests:
                 table.guests.remove(turn)
             else:
-                waiting.remove(turn)  # it was ended while it waited
+                waiting.remove(turn)  # it was ended, or gave up, while it waited
             table.admit()
             if table.is_free():
                 del self._tables[name]

@@ -230,11 +230,7 @@ class TableOperations:
     @switches
     def _asked_for(self, name: bytes) -> Iterator[None]:
         names.parse(name)
-        clock = self._runtime.clock_seconds
-        latest = clock() + _LONGEST_WAIT_SECONDS
-        with self.followed_up(), self.operation(name):
-            if clock() > latest:
-                raise Unavailable(f"another operation held up table {shown(name)}; nothing was begun, try again")
+        with self.followed_up(), self._locks.hold(name, _LONGEST_WAIT_SECONDS):
             self._check_master()
             yield
 
@@ -340,6 +336,10 @@ class TableOperations:
                 raise OutOfSpace(
                     f"table {name} is not disabled yet, for want of room to flush it: {error}. If it is not needed, "
                     f"table {name} may be dropped or truncated as it is"
+                ) from error
+            except OutcomeUnknown as error:
+                raise OutcomeUnknown(
+                    f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying: {error}"
                 ) from error
         raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
 

@@ -39,7 +39,7 @@ from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import WAIT_SECONDS, SlowLoads
-from hbtable.master.tablets.unanswered_unloads import UnansweredUnloads
+from hbtable.master.tablets.unanswered_unloads import AGAIN_SECONDS, ALONE_SECONDS, UnansweredUnloads
 from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -317,8 +317,9 @@ class Placement:
         found: list[TabletRecord | None] = []
 
         def work() -> None:
+            again_seconds = ALONE_SECONDS if patience_seconds is None else AGAIN_SECONDS
             with self.own_unloads.of(record.tablet_id):
-                found.append(self._vacate(record, living))
+                found.append(self._vacate(record, living, again_seconds))
 
         def if_late() -> None:
             if found[0] is not None:
@@ -328,7 +329,9 @@ class Placement:
         return found[0]
 
     @switches
-    def _vacate(self, record: TabletRecord, living: Collection[str]) -> TabletRecord | None:
+    def _vacate(
+        self, record: TabletRecord, living: Collection[str], again_seconds: float = AGAIN_SECONDS
+    ) -> TabletRecord | None:
         lives = record.owner in living
         if lives:
             try:
@@ -336,7 +339,7 @@ class Placement:
             except StaleLocation as error:
                 raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
             except OutcomeUnknown as error:
-                self.unanswered.ask_again(record, error)
+                self.unanswered.ask_again(record, error, again_seconds)
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
         if current is None or current.tablet_id != record.tablet_id:
             return None

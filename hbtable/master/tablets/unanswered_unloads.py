@@ -25,9 +25,13 @@ _PAUSE_SECONDS: Final = 0.1
 """Before the first question. Each pause is twice the last, up to the longest."""
 _LONGEST_PAUSE_SECONDS: Final = 1.0
 """Longer: rows wait longer once the server can be reached again; shorter: more questions to one that cannot."""
-_LONGEST_SECONDS: Final = 120.0
+AGAIN_SECONDS: Final = 120.0
 """For which it is asked again. Longer: what a server gives up after a longer time out of reach is placed sooner;
 shorter: a server out of reach is asked less often for nothing."""
+ALONE_SECONDS: Final = 10.0
+"""The same for who holds the table meanwhile (Placement.vacate_to_disable). Longer than callers wait for the table
+(tables.py): whoever comes behind is refused; shorter: a table whose server is out of reach for a moment is disabled
+later, at the master's next try."""
 
 
 @final
@@ -44,13 +48,13 @@ class UnansweredUnloads:
         """This master stops: nobody is asked again."""
 
     @switches
-    def ask_again(self, record: TabletRecord, first: OutcomeUnknown) -> None:
+    def ask_again(self, record: TabletRecord, first: OutcomeUnknown, seconds: float = AGAIN_SECONDS) -> None:
         """On return the owner on record has said that it does not serve the tablet, or METADATA has another owner, or
-        none. `first` where that is an answer, and when the owner is dead, or was asked in vain for long;
+        none. `first` where that is an answer, and when the owner is dead, or was asked in vain for so long;
         other errors of the question."""
         if not first.no_answer:
             raise first
-        latest = self._runtime.clock_seconds() + _LONGEST_SECONDS
+        latest = self._runtime.clock_seconds() + seconds
         pause = _PAUSE_SECONDS
         log.info("master: %s is asked again to give up %s: %s", record.owner, describe(record), first)
         while self._runtime.clock_seconds() < latest:

@@ -118,6 +118,21 @@ def test_one_that_is_ended_while_it_waits_leaves_nothing_behind(way: str) -> Non
     scene.play(act)
 
 
+def test_one_that_waits_too_long_is_refused_and_leaves_nothing_behind() -> None:
+    scene = Scene(1)
+
+    def act() -> None:
+        scene.begin("hold", "first", 30.0)
+        with pytest.raises(Unavailable, match="held up table t; nothing was begun"), scene.locks.hold(b"t", 20.0):
+            raise AssertionError("it came in")
+        assert scene.runtime.clock_seconds() < 21
+        scene.begin("hold", "last", 1.0)
+        scene.runtime.sleep(20)
+        assert scene.did == ["first begins", "first ends", "last begins", "last ends"]
+
+    scene.play(act)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_comes_everyone_has_its_turn(seed: int) -> None:
     scene, chance = Scene(seed), random.Random(f"locks {seed}")
