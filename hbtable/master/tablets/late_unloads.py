@@ -15,12 +15,12 @@ and is asked for at the same moment.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import final
 
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tablets.assignment import Action, describe
+from hbtable.master.tablets.assignment import describe
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
@@ -49,8 +49,6 @@ class LateUnloads:
         self._visit = visit
         self._waiting: dict[bytes, list[TabletRecord]] = {}
         """By table, while somebody waits for the table, and for the servers' reports, for them."""
-        self._coming: dict[int, str] = {}
-        """The tablets that are being placed, and their next servers."""
 
     @switches
     def place(self, record: TabletRecord, table: bytes) -> None:
@@ -90,32 +88,16 @@ class LateUnloads:
         without = [current for record in records if (current := self._without_server(record)) is not None]
         if not without:
             return
-        actions = self._placement.plan(table, without, self._with_coming(reports))
+        actions = self._placement.plan(table, without, self._placement.coming.counted(reports))
         for action in actions:
             log.info(
                 "master: %s was given up late by its server, and goes to %s", describe(action.record), action.server
             )
-        with self._on_the_way(actions):
+        with ExitStack() as coming:
+            for action in actions:
+                coming.enter_context(self._placement.coming.to(action.server, action.record.tablet_id))
             for problem in self._placement.place_all(actions, lambda _tablet: schema, reports.living):
                 log.info("master: %s", problem.message)
-
-    @contextmanager
-    @switches
-    def _on_the_way(self, actions: Sequence[Action]) -> Iterator[None]:
-        self._coming.update((action.record.tablet_id, action.server) for action in actions)
-        try:
-            yield
-        finally:
-            for action in actions:
-                self._coming.pop(action.record.tablet_id, None)
-
-    def _with_coming(self, reports: ServerReports) -> ServerReports:
-        """As if what is being placed were there: else all that end at a time would go to the emptiest one."""
-        loads = dict(reports.loads)
-        for server in set(self._coming.values()).intersection(loads):
-            coming = {tablet_id for tablet_id, target in self._coming.items() if target == server}
-            loads[server] = loads[server]._replace(tablet_ids=loads[server].tablet_ids | coming)
-        return reports._replace(loads=loads)
 
     @switches
     def _without_server(self, record: TabletRecord) -> TabletRecord | None:

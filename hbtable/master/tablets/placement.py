@@ -33,6 +33,7 @@ from hbtable.master.servers.log_sorting import LogSorting
 from hbtable.master.servers.recoveries import Recoveries
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import Action, Assign, ClusterSnapshot, Load, Reassign, describe, plan
+from hbtable.master.tablets.coming import Coming
 from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.own_unloads import OwnUnloads
 from hbtable.master.tablets.ownership import assigned, given_back, released
@@ -92,6 +93,7 @@ class Placement:
         self.note = note
         self.recoveries = Recoveries(runtime, logs, self.metrics)
         self.slow_loads = SlowLoads(runtime)
+        self.coming = Coming()
         self.own_unloads = OwnUnloads(runtime.clock_seconds)
         self.unanswered = UnansweredUnloads(runtime, catalog, self._ask_to_unload)
         self.given_up_late: Callable[[TabletRecord, bytes], None] = lambda record, table: None
@@ -170,8 +172,9 @@ class Placement:
         `target` would not be asked to load it now; MoveFailed when it was taken, and `target` has not loaded it: who
         asked must not ask again by itself, for each time the tablet would be away. Other errors of place()."""
         self.slow_loads.check_free(replace(record, owner=target))
-        taken = self.taken(record, living, schema.name, patience_seconds)
-        owned = self._owned(Assign(taken, target, why), schema, living, patience_seconds)
+        with self.coming.to(target, record.tablet_id):
+            taken = self.taken(record, living, schema.name, patience_seconds)
+            owned = self._owned(Assign(taken, target, why), schema, living, patience_seconds)
         try:
             self.slow_loads.run(owned, lambda: self.load(owned, schema), patience_seconds)
         except (LockLost, Corruption):
@@ -240,7 +243,8 @@ class Placement:
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         self.quarantine.given(record.tablet_id, record.owner)
         try:
-            self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
+            with self.coming.to(record.owner, record.tablet_id):
+                self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
         except LockLost:
             raise
         except HbtableError as error:

@@ -5,7 +5,9 @@ from typing import Any, cast
 import pytest
 
 from hbtable.errors import Unavailable
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.server_load import ServerLoad
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import TabletRecord
@@ -45,9 +47,58 @@ def tablet(number: int, owner: str) -> TabletRecord:
     return TabletRecord(7, number, RowRange(b"%d" % number, b"%d" % (number + 1)), 0, owner=owner)
 
 
+class SlowRow(OneRow):
+    """Each call takes a second."""
+
+    def __init__(self, runtime: SimulatedRuntime, record: TabletRecord) -> None:
+        super().__init__(record)
+        self._runtime = runtime
+
+    def unload_tablet(self, epoch: int, tablet_id: int) -> None:
+        self._runtime.sleep(1)
+
+    def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
+        self._runtime.sleep(1)
+
+
 def placed(runtime: SimulatedRuntime, world: OneRow) -> Placement:
     anything = cast("Any", world)
     return Placement(runtime, anything, anything, anything, MANY)
+
+
+def test_one_that_is_moved_counts_where_it_goes_until_it_is_there() -> None:
+    """Also while its load, which took too long, is left to end by itself."""
+    runtime, record = SimulatedRuntime(2), tablet(100, "gives")
+
+    def body() -> None:
+        placement = placed(runtime, SlowRow(runtime, record))
+        empty = ServerLoad(frozenset())
+        reports = ServerReports({"gives": empty._replace(tablet_ids=frozenset({100})), "takes": empty}, frozenset())
+
+        def counted() -> list[int]:
+            return [len(load.tablet_ids) for load in placement.coming.counted(reports).loads.values()]
+
+        def move() -> None:
+            placement.move(record, "takes", "why", SCHEMA, {"gives", "takes"}, back="", patience_seconds=1.5)
+
+        assert counted() == [1, 0]
+        moving = runtime.spawn(move)
+        for _ in range(3):
+            runtime.sleep(0.6)
+            assert counted() == [1, 1]
+        moving.join()
+        assert counted() == [1, 0]
+
+        def load() -> None:
+            placement.slow_loads.run(tablet(100, "takes"), lambda: placement.load(tablet(100, "takes"), SCHEMA), 0.5)
+
+        with pytest.raises(Unavailable):
+            load()
+        assert counted() == [1, 1]
+        placement.slow_loads.finish()
+        assert counted() == [1, 0]
+
+    runtime.run(body)
 
 
 def test_it_stays_where_it_is_while_the_next_one_has_not_answered_many_calls() -> None:
