@@ -100,7 +100,8 @@ class SeenCluster(Cluster):
         files = SeenPart(node.fs, seen, "files", OF_FILES)
         transport, lost = SeenTransport(self.transport, seen, self.orders), lambda: self.lost.append("master")
         options = MasterOptions(scan_seconds=self.scan_seconds)
-        master = self.master = Master(node.runtime, session, files, transport, lost, options)
+        rules = self.normalizer
+        master = self.master = Master(node.runtime, session, files, transport, lost, options, normalizer_options=rules)
         self.transport.register_master(Remote(self, node, master.calls))
         master.start()
         return seen

@@ -8,11 +8,13 @@ it is asked for again. Nothing is lost.
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
 
 from hbtable.errors import HbtableError, no_answer
+from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.model.table import TableState
 from tests.harness import masters_operations as operations
 from tests.harness.masters_operations import SPLITS, Scene
@@ -33,6 +35,7 @@ class DyingMasters(SeenCluster):
     def __init__(self, seed, options):
         super().__init__(seed, options)
         self.unload_seconds = 0.0
+        self.normalizer = NormalizerOptions(period_seconds=0, min_age_seconds=0, emptied_age_seconds=0)
 
     def start_server(self):
         before = set(self.servers)
@@ -138,6 +141,24 @@ def balance(scene):
     scene.cluster.runtime.sleep(2)
 
 
+def collect_garbage(scene):
+    scene.admin.major_compact(b"t")
+    scene.admin.collect_garbage()
+
+
+def normalize(scene):
+    """Tablets that hold nothing become one."""
+    if b"y" not in states(scene):
+        wanted = (("NORMALIZATION_ENABLED", "true"), ("NORMALIZER_TARGET_REGION_COUNT", "2"))
+        scene.admin.create_table(replace(scene.machine.schema(b"y"), attributes=wanted), SPLITS)
+    scene.admin.normalize([b"y"])
+    scene.cluster.runtime.sleep(2)
+
+
+def is_normalized(scene):
+    return is_in(TableState.ENABLED, b"y")(scene) and len(scene.admin.tablets(b"y")) < len(SPLITS)
+
+
 def always(scene):
     return True
 
@@ -158,8 +179,8 @@ ASKED = {
     "death of a server": Asked(kill_a_server, always),
     "stop of a server": Asked(stop_a_server, always),
     "balance": Asked(balance, always),
-    "normalize": Asked(lambda scene: scene.admin.normalize([]), always),
-    "collect garbage": Asked(lambda scene: scene.admin.collect_garbage(), always),
+    "normalize": Asked(normalize, is_normalized),
+    "collect garbage": Asked(collect_garbage, always),
     "throttle": Asked(
         lambda scene: scene.admin.set_throttle(user="ann", table=b"t", throttle_type="REQUEST_NUMBER", limit=10),
         lambda scene: scene.admin.quotas(),
@@ -244,7 +265,8 @@ BESIDE = {
     "tablets are merged": another_is_asked(merge),
     "a table is made": another_is_asked(lambda scene: scene.admin.create_table(scene.machine.schema(b"x"), SPLITS)),
 }
-OF_SERVERS = ("decommission", "death of a server", "stop of a server", "balance")
+OF_SERVERS = ("decommission", "death of a server", "stop of a server", "balance", "normalize")
+"""What asks for servers to come and go, and what rests while one does."""
 
 
 def longest_unserved(cluster, seconds):
@@ -338,7 +360,6 @@ def test_the_planted_bug_is_found(machine_of):
 
 
 def beside_each():
-    """Whoever asks for servers to come and go has no use for another one that does."""
     return [
         f"{kind}, {asked}, {beside}"
         for kind in ("sent", "slow")
