@@ -131,6 +131,8 @@ class FairScheduler:
     def pause(self) -> None:
         """*Switches.* The next turn of the calling task, after a look at the sockets."""
         share: HubShare = getattr(gevent.getcurrent(), "share", self._own)
+        if share is not self._latest and share is not self._own:
+            self._comes(share, self.clock())  # in the middle of long work: it may have asked long ago
         if share is self._straight and self._loop is not None and self._loop.iteration == self._round:
             self._shares.spent(share, self.clock() - self._straight_from)  # who came meanwhile is first
             self._straight = None
@@ -156,9 +158,7 @@ class FairScheduler:
     def goes_on(self, share: HubShare, now: float) -> bool:
         """Whether a request of `share` need not wait."""
         if share is not self._latest:
-            if self._latest is not None:
-                self._beside_until = now + _LATELY_SECONDS
-            self._latest = share
+            self._comes(share, now)
         is_beside = now < self._beside_until
         waiting = self._shares.waiting
         if waiting and is_beside and share.calls:
@@ -174,6 +174,12 @@ class FairScheduler:
         self._straight = share
         self._straight_from = now
         return True
+
+    def _comes(self, share: HubShare, now: float) -> None:
+        """Another client than the last one wants the hub."""
+        if self._latest is not None:
+            self._beside_until = now + _LATELY_SECONDS
+        self._latest = share
 
     def line_up(self, turn: HubTurn, most: int) -> None:
         """A request waits from now on, or some request waits for being refused. Does not switch."""

@@ -415,3 +415,44 @@ def test_who_asks_often_whether_its_slice_is_over_pauses_once_in_each(hub: Hub) 
     hub.tasks.append(gevent.spawn(alone_and_beside_another))
     hub.run()
     hub.tasks[0].get()
+
+
+def test_who_is_in_the_middle_of_long_work_is_beside_who_asks(hub: Hub) -> None:
+    """A call of more than ten seconds asks once: its slices grew to a millisecond, and the other client waited for
+    them, as if it were alone."""
+    scheduler, usual = hub.fair_scheduler, 0.001
+    long_one, other = (scheduler.share(name) for name in "ab")
+
+    def work() -> None:
+        scheduler.adopt(long_one)
+        scheduler.begin(long_one, 1000, hub.now)
+        scheduler.goes_on(other, hub.now)
+        for _ in range(100):
+            hub.now += 1.0
+            scheduler.pause()
+            assert scheduler.slice_end(usual) - hub.now < usual / 2
+            scheduler.goes_on(other, hub.now)
+        for _ in range(20):  # nobody asks any more
+            hub.now += 1.0
+            scheduler.pause()
+        assert scheduler.slice_end(usual) - hub.now == pytest.approx(usual)
+
+    hub.tasks.append(gevent.spawn(work))
+    hub.run()
+    hub.tasks[0].get()
+
+
+def test_the_servers_own_work_is_no_other_client(hub: Hub) -> None:
+    scheduler, usual = hub.fair_scheduler, 0.001
+    only = scheduler.share("a")
+
+    def work() -> None:
+        for _ in range(3):
+            scheduler.goes_on(only, hub.now)
+            hub.now += 1.0
+            scheduler.pause()
+        assert scheduler.slice_end(usual) - hub.now == pytest.approx(usual)
+
+    hub.tasks.append(gevent.spawn(work))
+    hub.run()
+    hub.tasks[0].get()
