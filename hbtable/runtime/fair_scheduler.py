@@ -109,9 +109,9 @@ class FairScheduler:
         share: HubShare = getattr(gevent.getcurrent(), "share", self._own)
         return share.name
 
-    def is_shared(self) -> bool:
+    def is_shared(self, now: float) -> bool:
         """As Runtime.is_shared()."""
-        return self.clock() < self._beside_until
+        return now < self._beside_until
 
     def slice_end(self, seconds: float) -> float:
         """As Runtime.slice_end()."""

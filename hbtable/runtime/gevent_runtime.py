@@ -217,10 +217,14 @@ class GeventRuntime:
         self._turns: dict[str, Semaphore] = {}
         self._worker_turns: dict[str, WorkerTurns] = {}
         self.fair_scheduler = FairScheduler(self.clock_seconds)
-        self.slice_end: Callable[[float], float] = self.fair_scheduler.slice_end
-        self.is_shared: Callable[[], bool] = self.fair_scheduler.is_shared
         self._sockets = WeakValueDictionary[str, WatchedSockets]()
         """By client; the gates of its connections hold it."""
+
+    def slice_end(self, seconds: float) -> float:
+        return self.fair_scheduler.slice_end(seconds)
+
+    def is_shared(self) -> bool:
+        return self.fair_scheduler.is_shared(self.clock_seconds())
 
     def wall_millis(self) -> int:
         return time.time_ns() // 1_000_000
