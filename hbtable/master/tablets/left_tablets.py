@@ -19,6 +19,7 @@ from hbtable.master.servers.server_reports import AskServers, ReportCollector
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.status import LeftTablet
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
@@ -29,8 +30,12 @@ _PERIOD_SECONDS: Final = 1.0
 """Between two looks. Longer: rows wait longer for a server; shorter: more questions to METADATA."""
 _AT_ONCE: Final = 100
 """Rows of one look. More: METADATA has more to do at a time; fewer: where many are given up, the last wait longer."""
-_LOOKS: Final = 10
-"""The number of times that a tablet is looked at of which METADATA says that it is where it left."""
+_FAILURES_AT_ONCE: Final = 4
+"""Rows of one look that cannot be read; each takes MasterOptions.metadata_patience_seconds."""
+_LOOKS: Final = 2
+"""The number of times that a tablet is looked at whose row cannot be read, or names a server that does not have it.
+More: a tablet whose server failed to change the row waits longer; fewer: looks at everything where servers are only
+slow to do so."""
 _MOST: Final = 10_000
 """That wait to be looked at. Beyond that a look at everything takes less time."""
 
@@ -110,32 +115,56 @@ class LeftTablets:
 
     @switches
     def look(self) -> None:
-        """At those that came first. Errors of METADATA."""
-        asked = 0
-        for left in list(self._waiting.values()):
+        """At those that came first, after METADATA's: their rows tell where the rows of all others are. LockLost."""
+        asked = failed = 0
+        for left in sorted(self._waiting.values(), key=_of_metadata):
             tablet_id = left.tablet.tablet_id
+            if asked == _AT_ONCE or failed == _FAILURES_AT_ONCE:
+                return
             if self._own.take(tablet_id) or self._collector.has(tablet_id):
                 self._waiting.pop(tablet_id, None)
-            elif not self._own.is_under_way(tablet_id) and asked < _AT_ONCE:
+            elif not self._own.is_under_way(tablet_id):
                 asked += 1
-                self._look_at(left)
+                failed += not self._look_at(left)
 
     @switches
-    def _look_at(self, left: _Left) -> None:
+    def _look_at(self, left: _Left) -> bool:
+        """Whether its row could be read."""
         tablet, tablet_id = left.tablet, left.tablet.tablet_id
-        current = self._catalog.read_tablet(tablet.table_id, tablet.stop_row)
+        try:
+            current = self._catalog.read_tablet(tablet.table_id, tablet.stop_row)
+        except LockLost:
+            raise
+        except HbtableError as error:
+            log.debug("tablet %d, which left %s, is looked at later: %s", tablet_id, left.server, error)
+            if self._waiting.get(tablet_id) is left:
+                self._look_again(left)
+            return False
         if self._waiting.get(tablet_id) is not left or self._own.is_under_way(tablet_id):
-            return  # it left again meanwhile, or is asked for: later
+            return True  # it left again meanwhile, or is asked for: later
         del self._waiting[tablet_id]
         if current is None or current.tablet_id != tablet_id:
-            return  # it was split, merged or dropped
+            return True  # it was split, merged or dropped
         if current.is_merging():
             self._look_at_everything()
         elif not current.owner:
             log.info("master: tablet %d was given up by %s, and no master waits for it", tablet_id, left.server)
             self._placement.slow_loads.follow(lambda: self._placement.given_up_late(current, tablet.table))
-        elif current.owner == left.server:  # which says so before METADATA does, or failed to say it there
-            if left.looks < _LOOKS:
-                self._waiting[tablet_id] = left._replace(looks=left.looks + 1)
-            else:
-                self._look_at_everything()
+        elif not self._collector.has(tablet_id):
+            # Its server says so before METADATA does, or failed to say it there; or a master died that gave it to
+            # another one, which was perhaps never asked to load it.
+            self._look_again(left)
+        return True
+
+    def _look_again(self, left: _Left) -> None:
+        """Behind the others, or at everything. Does not switch."""
+        self._waiting.pop(left.tablet.tablet_id, None)
+        if left.looks + 1 < _LOOKS:
+            self._waiting[left.tablet.tablet_id] = left._replace(looks=left.looks + 1)
+        else:
+            self._look_at_everything()
+
+
+def _of_metadata(left: _Left) -> int:
+    """The root tablet, METADATA's other tablets, all others."""
+    return 0 if left.tablet.tablet_id == ROOT_TABLET_ID else 1 if left.tablet.table_id == METADATA_TABLE_ID else 2
