@@ -8,8 +8,7 @@
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
 #   make pictures     draws docs/pictures/*.svg from the texts beside them
-#   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares,
-#                     and thrift/*.json, the tables that starts read in place of some of these files
+#   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares
 #   make types    pyright's opinion of tests/types, beside mypy's in make check
 #   make manual   the manual's site, from docs/ into build/manual
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
@@ -138,7 +137,7 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports --config setup.cfg
 	$(BIN)/pytest -q -p no:cacheprovider tests/architecture/test_switches.py
 
-# thrift/*.thrift: the services as hbtable/rpc/services.py declares them; thrift/*.json: tables of what clients speak
+# thrift/*.thrift: the services as hbtable/rpc/services.py declares them
 .PHONY: interfaces
 interfaces: $(VENV)/.test
 	$(BIN)/python -m tests.harness.interface_files

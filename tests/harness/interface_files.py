@@ -3,11 +3,9 @@ carry out, from what hbtable/rpc/services.py declares.
 
     make interfaces     writes them; a test fails while they are not as declared
 
-Structs stand in the files themselves. Names of arguments do not go over the wire. It also writes the tables that each
-start reads in place of the interface files of clients (hbtable/hbase/codec/interface_tables.py).
+Structs stand in the files themselves. Names of arguments do not go over the wire.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +13,6 @@ from textwrap import wrap
 from typing import get_args, get_origin
 
 from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS
-from hbtable.hbase.codec.interface_files import digest, parsed, table_path
-from hbtable.hbase.codec.interface_tables import table_of
 from hbtable.rpc.codec import call_budget, cells, errors, model
 from hbtable.rpc.codec.call_budget import COST_FIELD
 from hbtable.rpc.codec.calls import METHODS, USERS_METHODS, RpcMethod
@@ -37,8 +33,6 @@ FOLDER = Path(__file__).parents[2] / "thrift"
 SERVICES = {"tabletserver": (TabletService, RelayService, TabletAdmin), "master": (MasterService,)}
 """By file."""
 FILES = (*SERVICES, "admin")
-TABLES = ("hbase", "hbase2", "admin")
-"""Files of which there is a table."""
 _SECTION = "what rpc/services.py declares: make interfaces */\n"
 _WIDTH = 120
 _NO_BREAK = "\0"
@@ -157,23 +151,7 @@ def admin_kind(kind: object) -> str:
     return _ADMIN_KINDS[kind]
 
 
-def table_text(file: str) -> str:
-    """The table of a file, with a line for each struct and each call."""
-    path = str(FOLDER / f"{file}.thrift")
-    table = {"of": digest(path), **table_of(parsed(path, f"written_of_{file}_thrift"))}
-    parts = []
-    for part, content in table.items():
-        if part == "of" or not content:
-            parts.append(f'"{part}": {json.dumps(content)}')
-        else:
-            lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(value)}" for name, value in content.items())
-            parts.append(f'"{part}": {{\n{lines}}}')
-    return "{" + ",\n".join(parts) + "}\n"
-
-
 if __name__ == "__main__":
     for name in FILES:
         path = FOLDER / f"{name}.thrift"
         path.write_text(written(name, path.read_text()))
-    for name in TABLES:
-        Path(table_path(str(FOLDER / f"{name}.thrift"))).write_text(table_text(name))

@@ -1,10 +1,5 @@
 class TType:
     STRUCT: int
-    I32: int
-
-class TPayload: ...
-
-def gen_init(cls: type, thrift_spec: object = ..., default_spec: object = ...) -> type: ...
 
 class TMessageType:
     CALL: int
