@@ -28,6 +28,7 @@ _WITH_FAMILY_TIMES: Final = 2
 _OVERHEAD_BYTES: Final = 1000
 """Objects around the parameters, about."""
 _COLUMNS_BETWEEN_PAUSES: Final = 1024
+_DROPPED_BETWEEN_PAUSES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Scanners:
         self, table: bytes, request: ScanRequest, sorted_columns: bool = False, rows_left: int | None = None
     ) -> int:
         """The new scanner's id. LimitExceeded when there is no room for it even among those of the others."""
-        size_bytes = _size(table, request, lambda: self._runtime.sleep(0))
+        size_bytes = _size(table, request, self._runtime.pause_when_due)
         number = self._ids.take(self._open)
         scanner = Scanner(table, request, sorted_columns, self._runtime.lock())
         scanner.rows_left, scanner.size_bytes = rows_left, size_bytes
@@ -134,16 +135,25 @@ class Scanners:
         scanner.owner = "" if user is None else user.name
         scanner.address = address_of(calling_client().rpartition(":")[0])
         self._keep(number, scanner, self._clock())
-        while self._shares.size_bytes > self._options.memory_bytes and len(self._open) > 1:
-            victim = self._shares.next_to_go()
-            self._drop(victim)
-            if victim == number:
-                raise LimitExceeded(
-                    f"a scanner with {size_bytes} bytes of columns and filter has no room: all open scanners together "
-                    f"may have {self._options.memory_bytes}; ask for fewer columns, or raise "
-                    "thrift.scanner_memory_bytes"
-                )
+        self._make_room()
+        if number not in self._open:
+            raise LimitExceeded(
+                f"a scanner with {size_bytes} bytes of columns and filter has no room: all open scanners together "
+                f"may have {self._options.memory_bytes}; ask for fewer columns, or raise "
+                "thrift.scanner_memory_bytes"
+            )
         return number
+
+    @switches
+    def _make_room(self) -> None:
+        """*Switches*, as one scanner of 100,000 columns takes the place of 8,000 others. Others may close and open
+        scanners meanwhile."""
+        dropped = 0
+        while self._shares.size_bytes > self._options.memory_bytes and len(self._open) > 1:
+            self._drop(self._shares.next_to_go())
+            dropped += 1
+            if not dropped % _DROPPED_BETWEEN_PAUSES:
+                self._runtime.pause_when_due()
 
     def unnumbered(self, table: bytes, request: ScanRequest, rows_left: int | None) -> Scanner:
         """A scanner that nobody else can use, and that is not kept."""
@@ -185,13 +195,20 @@ class Scanners:
         scanner = self._open.get(number)
         return scanner.table if scanner is not None else None
 
+    @switches
     def expire(self) -> int:
-        """Closes what was not used for too long; how many those were."""
+        """Closes what was not used for too long; how many those were. *Switches* between many."""
         oldest = self._clock() - self._options.idle_seconds
-        expired = [number for number, scanner in self._open.items() if scanner.last_used < oldest]
-        for number in expired:
+        expired = 0
+        while self._open:
+            number = next(iter(self._open))  # of the longest ago
+            if self._open[number].last_used >= oldest:
+                break
             self._drop(number)
-        return len(expired)
+            expired += 1
+            if not expired % _DROPPED_BETWEEN_PAUSES:
+                self._runtime.pause_when_due()
+        return expired
 
     def save(self) -> bytes:
         """All open scanners, for restore() in the next process: ids stay valid over an orderly restart."""

@@ -9,6 +9,7 @@ What is no call is answered here: another method, a body that is empty or too lo
 
 import re
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, final
 
@@ -19,6 +20,7 @@ from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.transports.chunked_body import ChunkedBody
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.http_heads import RawRequest
 from hbtable.hbase.transports.http_refusals import START_BYTES, THRIFT, as_error, in_thrift, is_of_browser, is_thrift
@@ -74,8 +76,9 @@ class HttpStream:
         self._raw.add(first)
         self._http.receive_data(first)
         self._timeout: float | None = None
-        self._chunks: bytearray | None = None
-        """The body so far of a request that does not say how long it is."""
+        self._chunks: ChunkedBody | None = None
+        self._body: Iterator[bytes] = iter(())
+        """The rest of such a body, once its length is handed on."""
         self._reservation: MemoryReservation | None = None
         """Of these chunks."""
         self._wants_head = False
@@ -106,6 +109,8 @@ class HttpStream:
     def recv(self, most: int, /) -> bytes:
         """The next bytes of a message, or of its length; b"" when no request follows. `most` is not looked at: what a
         read of the carrier has brought is handed on as a whole."""
+        if (part := next(self._body, None)) is not None:
+            return part
         http, began, events = self._http, self._context.clock(), 0
         while True:
             events += 1
@@ -186,7 +191,7 @@ class HttpStream:
             self._refuse(413, self._too_long(length))
             return None
         if length < 0:
-            self._chunks = bytearray()  # or there is no body, which shows at its end
+            self._chunks = ChunkedBody()  # or there is no body, which shows at its end
             return b""
         if length == 0:
             self._refuse(400, "The body is empty.")
@@ -221,8 +226,8 @@ class HttpStream:
         return True
 
     @switches
-    def _gather(self, chunks: bytearray, data: bytes | bytearray | memoryview) -> bytes | None:
-        chunks += data
+    def _gather(self, chunks: ChunkedBody, data: bytes | bytearray | memoryview) -> bytes | None:
+        chunks.add(data)
         if len(chunks) > self._most:
             self._refuse(413, self._too_long(len(chunks)))
             return None
@@ -239,21 +244,22 @@ class HttpStream:
         return b""
 
     @switches
-    def _ended(self, event: h11.EndOfMessage, chunks: bytearray) -> bytes | None:
+    def _ended(self, event: h11.EndOfMessage, chunks: ChunkedBody) -> bytes | None:
         fault = self._raw.fault_of_end(event, self._http.trailing_data[0])
         if fault:
             self._refuse(400, _MAY_BE_READ_IN_TWO_WAYS.format(fault))
             return None
-        return self._whole(bytes(chunks))
+        return self._whole(chunks)
 
     @switches
-    def _whole(self, body: bytes) -> bytes | None:
+    def _whole(self, body: ChunkedBody) -> bytes | None:
         self._forget_chunks()
-        if not body:
+        if not len(body):
             self._refuse(400, "The body is empty.")
             return None
         self._awaits = True
-        return _LENGTH.pack(len(body)) + body
+        self._body = body.take()
+        return _LENGTH.pack(len(body))
 
     def _forget_chunks(self) -> None:
         self._chunks = None
@@ -318,7 +324,7 @@ class HttpStream:
         """As much of it as its message's head takes; less where the body is shorter, or the client wants to be asked
         for it."""
         http, began = self._http, self._context.clock()
-        start = bytes((self._chunks or b"")[:START_BYTES])
+        start = b"" if self._chunks is None else self._chunks.start(START_BYTES)
         while len(start) < START_BYTES and not http.they_are_waiting_for_100_continue:
             try:
                 event = http.next_event()

@@ -1,6 +1,7 @@
 """A body in very many chunks is read in steps, between which others run."""
 
 import struct
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -28,20 +29,36 @@ class Carrier:
 
 def test_chunks_of_a_byte() -> None:
     count, pauses = 50_000, 0
-    carrier = Carrier(b"1\r\nx\r\n" * count + b"0\r\n\r\n")
 
     def pause() -> None:
         nonlocal pauses
         pauses += 1
 
+    stream = stream_of(b"1\r\nx\r\n" * count + b"0\r\n\r\n", pause)
+    assert stream.recv(1) == struct.pack(">I", count)
+    assert pauses >= count // 16  # the parser gives an event for each chunk
+    assert stream.recv(1) == b"x" * count
+
+
+def test_a_long_body_is_handed_on_in_parts() -> None:
+    """All in one bytearray, which is copied when it grows, others waited for 43 ms."""
+    chunks = [bytes([number]) * 60_000 for number in range(200)]
+    stream = stream_of(b"".join(b"ea60\r\n" + chunk + b"\r\n" for chunk in chunks) + b"0\r\n\r\n")
+    assert stream.recv(1) == struct.pack(">I", 200 * 60_000)
+    parts = []
+    while sum(map(len, parts)) < 200 * 60_000:
+        parts.append(stream.recv(1))
+    assert max(map(len, parts)) <= 256 << 10
+    assert b"".join(parts) == b"".join(chunks)
+
+
+def stream_of(sent: bytes, pause: Callable[[], None] = lambda: None) -> HttpStream:
     context: Any = SimpleNamespace(
-        message_bytes=1 << 20,
+        message_bytes=16 << 20,
         clock=lambda: 0.0,
         stall_seconds=60.0,
         pause=pause,
         budget=MemoryBudget(1 << 30, lambda seconds: None, lambda: 0.0),
         security=SimpleNamespace(verifier=None),
     )
-    stream = HttpStream(cast(Stream, carrier), HEAD, "client", cast(ConnectionContext, context))
-    assert stream.recv(1) == struct.pack(">I", count) + b"x" * count
-    assert pauses >= count // 16  # the parser gives an event for each chunk
+    return HttpStream(cast(Stream, Carrier(sent)), HEAD, "client", cast(ConnectionContext, context))

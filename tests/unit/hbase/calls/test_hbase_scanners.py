@@ -2,6 +2,7 @@
 
 import json
 from contextvars import copy_context
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -255,6 +256,26 @@ def test_a_scanner_larger_than_what_all_may_have_is_refused_and_nobody_loses_one
         _opened_by(scanners, "bob", ScanRequest(spec=ReadSpec(filter=b"x" * 300_000)))
     assert scanners.find(anns)
     assert len(scanners) == 1
+
+
+@pytest.mark.parametrize("way", ["a large one comes", "their hour is over"])
+def test_others_run_while_very_many_scanners_are_closed(
+    runtime: Any, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """One with 100,000 columns took the place of 8,000 others in one stretch of 185 ms."""
+    scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions(memory_bytes=2_200_000))
+    open_ones: list[int] = []
+    for _ in range(1000):
+        scanners.open(b"t", ScanRequest())
+    monkeypatch.setattr(runtime, "pause_when_due", lambda: open_ones.append(len(scanners)))
+    if way == "a large one comes":
+        scanners.open(b"t", ScanRequest(spec=ReadSpec(filter=b"x" * 2_000_000)))
+    else:
+        runtime.now += 3601
+        assert scanners.expire() == 1000
+    assert len(scanners) < 200
+    assert len(open_ones) >= 50
+    assert max(before - after for before, after in pairwise([1000, *open_ones, len(scanners)])) <= 16
 
 
 def test_shares_survive_a_restart(runtime: Any) -> None:
