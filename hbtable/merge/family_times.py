@@ -19,7 +19,7 @@ Times = tuple[int, int]
 
 @switches
 def within_times(
-    lists: Iterable[Sequence[Pair]], of_families: Mapping[bytes, Times], of_others: Times, markers_too: bool = False
+    lists: Iterable[Iterable[Pair]], of_families: Mapping[bytes, Times], of_others: Times, markers_too: bool = False
 ) -> Iterator[Sequence[Pair]]:
     """As many lists as there are, perhaps empty ones. `of_families`: as they stand in cell keys; `of_others`: the range
     of all others. `markers_too`: markers have to lie in the range as well."""
@@ -32,7 +32,7 @@ def within_times(
 
 
 @switches
-def without_later_markers(lists: Iterable[Sequence[Pair]], bounds: Mapping[bytes, int]) -> Iterator[Sequence[Pair]]:
+def without_later_markers(lists: Iterable[Iterable[Pair]], bounds: Mapping[bytes, int]) -> Iterator[Sequence[Pair]]:
     """As many lists as there are, perhaps empty ones. `bounds`: families as they stand in cell keys -> the time from
     which on their markers are left out."""
     for pairs in lists:

@@ -16,7 +16,7 @@ _TTL_BYTES: Final = 8
 
 
 @switches
-def with_lifetimes(lists: Iterable[Sequence[Pair]]) -> Iterator[Sequence[Pair]]:
+def with_lifetimes(lists: Iterable[Iterable[Pair]]) -> Iterator[Sequence[Pair]]:
     """As many lists as there are. Hot: no call for a cell without a time to live. What is not known passes as well, and
     visibility looks at it."""
     for pairs in lists:

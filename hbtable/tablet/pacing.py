@@ -86,13 +86,26 @@ class Pacer:
         return chain.from_iterable(self.paused(iter(lambda: portions.take(pairs, _CHUNK), [])))
 
     @switches
-    def paused(self, lists: Iterable[Sequence[Pair]]) -> Iterator[Sequence[Pair]]:
-        """The lists, long ones in parts, with a pause after each."""
+    def give_way(self) -> None:
+        """*Switches* when the time slice is over. Costs nobody anything, and ends no work: for what is done already."""
+        if self._runtime.clock_seconds() >= self._until:
+            self._runtime.sleep(0)
+            self._looked = self._runtime.clock_seconds()
+            self._until = self._runtime.slice_end(self._slice_seconds)
+
+    @switches
+    def paused(self, lists: Iterable[Sequence[Pair]]) -> Iterator[Iterable[Pair]]:
+        """The lists, with pauses after each and inside long ones. They stay as long as they were: a row within which a
+        whole list lies comes in parts (merge.visibility)."""
         for one in lists:
             if len(one) <= _CHUNK:
                 yield one
                 self.pause()
             else:
-                for first in range(0, len(one), _CHUNK):
-                    yield one[first : first + _CHUNK]
-                    self.pause()
+                yield chain.from_iterable(self._parts(one))
+
+    @switches
+    def _parts(self, pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+        for first in range(0, len(pairs), _CHUNK):
+            yield pairs[first : first + _CHUNK]
+            self.pause()

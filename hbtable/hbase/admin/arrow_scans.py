@@ -21,7 +21,7 @@ from hbtable.model.read import COLUMNS_BY_COLUMN, Columns, ScanRequest
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.joining import Joiner
 from hbtable.runtime.request_budget import hold
-from hbtable.runtime.slices import let_go_inside, with_pauses
+from hbtable.runtime.slices import let_go_rows, with_pauses
 from hbtable.switches import switches
 
 _OF_CELL_BYTES: Final = 24
@@ -74,7 +74,7 @@ class AdminArrowCalls:
         batches = list(form.batches(page, self._pause))
         hold(2 * sum(batch.nbytes for batch in batches))  # as batches, and as bytes
         position = self._positions.after(table, scan, page)
-        let_go_inside(page.rows, self._pause)
+        let_go_rows(page.rows, self._pause)
         stream = self._join(self._wire.sent(form, batches, self._pause))
         return AdminArrowPage(stream, position, page.rows_scanned, page.tablets)
 

@@ -29,7 +29,7 @@ from hbtable.model.cell import SERVER_TIME, Row
 from hbtable.model.mutation import DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import LIVES, LIVES_FOREVER, Columns, ReadSpec, ScanPosition, ScanRequest
-from hbtable.runtime.slices import FREED_AT_ONCE, OwnList, let_go, let_go_inside, with_pauses
+from hbtable.runtime.slices import FREED_AT_ONCE, OwnList, let_go_rows, with_pauses
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -83,8 +83,7 @@ class AdminCellCalls:
         make = _living if read.lifetimes else _stored if read.raw else AdminCell
         shown = OwnList(_row(found, make, self._pause) for found in rows)
         behind = self._positions.after(table, scan, page)
-        let_go_inside(page.rows, self._pause)
-        let_go(page.rows, self._pause)
+        let_go_rows(page.rows, self._pause)
         return AdminPage(shown, behind, page.rows_scanned, page.tablets, read.lifetimes)
 
     @switches

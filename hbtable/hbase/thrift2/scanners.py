@@ -12,7 +12,7 @@ from hbtable.hbase.codec.thrift2_structs import Thrift2Scan, TResult
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.thrift2.conversion import family_times, result, scan_spec
 from hbtable.model.read import ScanPosition, ScanRequest
-from hbtable.runtime.slices import OwnList, let_go, let_go_inside
+from hbtable.runtime.slices import OwnList, let_go_rows
 from hbtable.switches import switches
 
 _ROWS_BETWEEN_PAUSES: Final = 64
@@ -69,8 +69,7 @@ class Thrift2ScannerCalls:
             pieces.append(result(row, cells, self._pause, _goes_on(scanner, row, following)))
             if place % _ROWS_BETWEEN_PAUSES == _ROWS_BETWEEN_PAUSES - 1:
                 self._pause()
-        let_go_inside(rows, self._pause)
-        let_go(rows, self._pause)
+        let_go_rows(rows, self._pause)
         return pieces if scanner.rows_left is None else _limited(scanner, pieces, before)
 
 

@@ -1,5 +1,5 @@
-"""The newest cell of a column, where the active memtable alone can tell: a counter that is incremented again and again,
-or a cell that is checked and put, was written a moment ago.
+"""The newest cell of a column, where the memtables can tell: a counter that is incremented again and again, or a cell
+that is checked and put, was written a moment ago, into the active one.
 
 It can where nothing hides the newest put that it has, and nothing elsewhere is as new: sequences do not decide between
 sources, times do. Everything else is told by a read (tablet.reads.reading).
@@ -23,7 +23,7 @@ def newest_write(state: TabletState, row: bytes, family: bytes, qualifier: bytes
     if rule.ttl_millis or rule.new_version_behavior:
         return None
     stack = _only_stack(version.stacks, stored)
-    if stack is None or stack.active is None or stack.frozen:
+    if stack is None or stack.active is None:
         return None
     prefix = row_prefix(row)
     column = column_prefix(prefix, stored, qualifier)
@@ -37,8 +37,12 @@ def newest_write(state: TabletState, row: bytes, family: bytes, qualifier: bytes
     for file in stack.files:
         if not _is_older(file, timestamp):
             return None
+    for frozen in stack.frozen:
+        other = frozen.first(column, column[:-1] + b"\x02")
+        if other is not None and INVERT - int.from_bytes(other[0][-18:-10], "big") >= timestamp:
+            return None
     markers = prefix + stored + b"\x00" + TERMINATOR
-    if stack.active.holds_any(markers, markers[:-1] + b"\x02"):
+    if any(memtable.holds_any(markers, markers[:-1] + b"\x02") for memtable in stack.memtables()):
         return None
     return family + b":" + qualifier, timestamp, value
 

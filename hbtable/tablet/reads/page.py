@@ -77,10 +77,12 @@ class PageBuilder:
         "_piece",
         "_piece_bytes",
         "_reached",
+        "_remembers_rows",
         "_reversed",
         "_row_bytes",
         "_skip_cells",
         "_skip_row",
+        "_state_before",
         "_streams",
         "_unfinished",
         "bytes_used",
@@ -122,6 +124,10 @@ class PageBuilder:
         position = request.position
         self._skip_row = position.row if position is not None and position.cells_done else None
         self._skip_cells = position.cells_done if position is not None else 0
+        self._remembers_rows = row_filter is not None and bool(row_filter.state())
+        self._state_before: bytes | None = None
+        """The filter's before the row that it is at. When this row is not given, as it costs too much, the next page
+        begins with it, and the filter must not have counted it: a PageFilter's last row was lost without an error."""
         self._streams = row_filter is None or row_filter.is_forgetful
         """Cells of a row may be given out before the rest of it is there, and the next page goes on behind the last of
         them, by its name."""
@@ -137,13 +143,18 @@ class PageBuilder:
         self._long_row: _LongRow | None = None
 
     @property
+    def is_filtered(self) -> bool:
+        """No list of cells that add() was given is part of the page."""
+        return self._filter is not None
+
+    @property
     def gives_parts(self) -> bool:
         """A row is given out as it comes, however long it is."""
         return self._streams and self._piece > 0
 
     def is_finished(self) -> bool:
         """The filter lets no later row pass."""
-        return self._filter is not None and self._filter.finished
+        return self._filter is not None and self._state_before is None and self._filter.finished
 
     @switches
     def add(self, row: bytes, cells: list[Cell]) -> bool:
@@ -153,14 +164,14 @@ class PageBuilder:
         if row_filter is not None:
             if row_filter.finished:
                 return True
-            if self._piece:
-                state = row_filter.state()
+            if self._remembers_rows:
+                state = self._state_before = row_filter.state()
             if row_filter.skips_row(row):
+                self._state_before = None
                 self._last_row = row
                 return row_filter.finished
-            given, cells = cells, row_filter.apply(row, cells, self._max_versions)
-            if cells is not given:
-                let_go(given, self._pause)  # hundreds of thousands at once take 40 ms
+            cells = row_filter.apply(row, cells, self._max_versions)
+            self._state_before = None
         self._last_row = row
         if not cells:
             return row_filter is not None and row_filter.finished
@@ -365,7 +376,9 @@ class PageBuilder:
     def page(self, exhausted: bool) -> ScanPage:
         """`exhausted`: the range holds no further row."""
         row_filter = self._filter
-        state = row_filter.state() if row_filter is not None else b""
+        state = self._state_before
+        if state is None:
+            state = row_filter.state() if row_filter is not None else b""
         if self._unfinished is not None:
             return ScanPage(self.rows, self._unfinished, False, b"", self.scanned)
         if self.is_finished():

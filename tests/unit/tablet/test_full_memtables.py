@@ -1,14 +1,16 @@
 """A memtable is left before its dict grows by hundreds of thousands of entries: that is one stretch of 20 ms."""
 
+import random
 import sys
 
 import pytest
 
 from hbtable.memtable.memtable import MOST_CELLS
 from hbtable.model.cell import SERVER_TIME
-from hbtable.model.mutation import PUT, RowMutation
-from hbtable.model.read import EVERYTHING
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
+from hbtable.model.read import EVERYTHING, ReadSpec
 from hbtable.tablet import state
+from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import Stack
 from hbtable.tablet.writes.prepared import ADDED_AT_ONCE
@@ -75,3 +77,34 @@ def test_memtables_that_were_left_are_flushed_as_soon_as_all_together_are_large(
 
     bench.run(main)
     assert asked
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_newest_write_is_told_beside_memtables_that_were_left(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """It was told by a read until the next flush, and increments of a hot counter waited for each other's sync. What is
+    told is what a read finds, whatever times writes and markers have, and wherever they are."""
+    monkeypatch.setattr(state, "MOST_CELLS", 20)
+    choose = random.Random(seed)
+    kinds = [PUT] * 150 + [DELETE_COLUMN, DELETE_VERSION] * 12 + [DELETE_FAMILY]
+
+    def main() -> None:
+        tablet = bench.open()
+        told = 0
+        for _ in range(600):
+            row, qualifier = choose.choice((b"a", b"b")), choose.choice((b"p", b"q"))
+            kind = choose.choice(kinds)
+            column = b"" if kind == DELETE_FAMILY else qualifier
+            time = choose.randrange(1, 400) if choose.random() < 0.3 else SERVER_TIME
+            tablet.mutate([RowMutation(row, [(kind, b"f", column, time, b"v" if kind == PUT else b"")])])
+            if choose.random() < 0.02:
+                tablet.flush()
+            cell = newest_write(tablet._state, row, b"f", qualifier)
+            if cell is not None:
+                told += bool(_used(tablet).frozen)
+                found = tablet.read_rows([row], ReadSpec(columns={b"f": frozenset((qualifier,))}))
+                assert found == [(row, [cell])]
+        assert told >= 10
+
+    bench.run(main)

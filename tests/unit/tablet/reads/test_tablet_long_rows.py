@@ -300,3 +300,21 @@ def test_a_row_that_is_refused_goes_in_parts() -> None:
         row.take(b"r", 5 * cells, False)
     assert len(row) <= FREED_AT_ONCE
     assert all(before - after <= FREED_AT_ONCE for before, after in pairwise(pauses))
+
+
+@pytest.mark.parametrize("length", [100, 200, 300, 500])
+def test_a_page_has_as_many_rows_of_some_hundred_cells_as_fit(bench: Bench, length: int) -> None:
+    """Where lists of pairs were cut small for pauses, most such rows came in parts, whose bytes count for more: a page
+    had half of them, or a seventh."""
+
+    def main() -> None:
+        tablet = bench.open()
+        for number in range(60):
+            tablet.mutate([many(b"%030d" % number, 0, length)])
+        tablet.flush()
+        row = [(b"f:%05d" % n, 5, b"v%d" % n) for n in range(length)]
+        each = 30 + sum(len(column) + len(value) + 16 for column, _, value in row)
+        page = tablet.scan(ScanRequest(max_bytes=40 * each))
+        assert len(page.rows) >= 36
+
+    bench.run(main)
