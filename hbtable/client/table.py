@@ -98,7 +98,10 @@ class Table(LocatedTable):
                 ended = ended_early(error, mutations, first, stop, partial(self._runtime.sleep, 0))
                 if ended is error:
                     raise
-                raise ended from error
+                try:
+                    raise ended from error
+                finally:
+                    del ended  # its traceback holds this frame, and with it all mutations, until garbage is looked for
             self._runtime.sleep(0)
 
     @switches

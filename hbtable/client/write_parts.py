@@ -15,7 +15,7 @@ MOST_ROWS: Final = 1000
 """Of a call that is not divided."""
 _COLUMN_ROWS_BESIDE: Final = 400
 """Puts into one column, beside other clients: a millisecond."""
-_ROWS_BESIDE: Final = 125
+_ROWS_BESIDE: Final = 250
 """Any others. A row of one operation takes 8 us."""
 
 

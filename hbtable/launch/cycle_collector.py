@@ -37,7 +37,8 @@ there were."""
 _OVERDUE: Final = 20 * _DUE
 """So much that it cannot wait any longer, where what is garbage of it may fill the memory."""
 _GARBAGE_BLOCKS: Final = 4_000_000
-"""Of memory, some 300 MB. Garbage takes no more of them than there have become more since the last look."""
+"""Of memory, some 300 MB. Garbage takes no more of them than there have become more since the last look, and those
+stay."""
 _CALM_LOOKS: Final = 60
 """Fewer: of a large request that waits for the disk, or for a busy machine, all objects would be looked at."""
 _LEFT: Final = 0.4
@@ -92,6 +93,8 @@ class CycleCollector:
         """Blocks of memory since the last time."""
         self._fewest = 0
         """Likewise."""
+        self._lately: deque[int] = deque(maxlen=_CALM_LOOKS)
+        """Likewise, at the last looks."""
         self._done = 0
 
     def start(self) -> None:
@@ -148,9 +151,10 @@ class CycleCollector:
         is_over = blocks < _LEFT * self._most
         self._waiting, self._most = waiting, max(blocks, self._most)
         self._fewest = min(blocks, self._fewest or blocks)
+        self._lately.append(blocks)
         if waiting < _DUE:
             return
-        may_fill = waiting >= _OVERDUE and blocks - self._fewest >= _GARBAGE_BLOCKS
+        may_fill = waiting >= _OVERDUE and self._have_stayed() >= _GARBAGE_BLOCKS
         may_take_long = may_fill or self._same >= _CALM_LOOKS
         if not may_take_long:
             if not is_over:
@@ -165,6 +169,12 @@ class CycleCollector:
         gc.collect(generation)
         self._waiting = self._outlived = 0.0
         self._most = self._fewest = 0
+        self._lately.clear()
+
+    def _have_stayed(self) -> int:
+        """Blocks of memory that there are more since the last time, and were for a minute: those of a large request go
+        before."""
+        return min(self._lately) - self._fewest if len(self._lately) == _CALM_LOOKS else 0
 
     def _looks(self, phase: str, about: dict[str, int]) -> None:
         """Python calls this before and after each look, in whatever thread it comes. Does not switch."""

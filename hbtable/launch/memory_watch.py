@@ -7,6 +7,7 @@ cut off, and further ones wait or are told to try again.
 """
 
 import ctypes
+import gc
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -130,6 +131,7 @@ class MemoryWatch:
                 taken,
                 self._limit_bytes,
             )
+            gc.collect()  # an error's traceback may hold a large request, and refers to itself
         self.room = room
         for budget, usual in self._budgets:
             budget.limit_bytes = int(usual * room.messages)

@@ -128,12 +128,12 @@ def test_what_is_much_too_much_waits_for_no_calm_where_it_may_be_garbage(
         nonlocal blocks
         collector, garbage = _at_work(runtime)
         runtime.sleep(1.5)
-        _grow(_OVERDUE)
-        blocks += _GARBAGE_BLOCKS - 1
-        runtime.sleep(1.0)
-        assert garbage() is not None
-        blocks += 1
-        runtime.sleep(1.0)
+        for more in (_GARBAGE_BLOCKS - 1, _GARBAGE_BLOCKS):
+            for _ in range(_CALM_LOOKS):
+                assert garbage() is not None
+                _grow(_OVERDUE)  # never calm
+                blocks = 10_000_000 + more
+                runtime.sleep(1.0)
         assert garbage() is None
         collector.stop()
 
@@ -202,8 +202,9 @@ def test_a_look_that_takes_long_is_followed_by_shorter_ones(runtime: SimulatedRu
 
 def test_looks_at_fewer_objects_are_not_due_sooner(runtime: SimulatedRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or all objects of a large request would be looked at in its middle, after a sixteenth as many."""
-    now, blocks = 0.0, iter([10_000_000, *[10_000_000 + _GARBAGE_BLOCKS] * 9])
-    monkeypatch.setattr(sys, "getallocatedblocks", lambda: next(blocks))
+    now, blocks = 0.0, iter([10_000_000])
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: next(blocks, 10_000_000 + _GARBAGE_BLOCKS))
+    monkeypatch.setattr(cycle_collector.CycleCollector, "_have_stayed", lambda _: _GARBAGE_BLOCKS)
 
     def processor_seconds() -> float:
         nonlocal now

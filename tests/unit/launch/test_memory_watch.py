@@ -1,6 +1,8 @@
 """Near the limit the cache and the large messages get less room, and more again when there is some."""
 
+import gc
 import logging
+import weakref
 
 import pytest
 
@@ -59,6 +61,34 @@ def test_the_parts_follow_and_one_line_says_so(caplog: pytest.LogCaptureFixture)
     assert [record.message for record in caplog.records] == [
         "the process takes 1100 bytes, near its limit of 1000 (memory.limit_bytes): large requests get less room"
     ]
+
+
+def test_garbage_is_looked_for_before_messages_are_cut() -> None:
+    """The collector goes by the number of objects; a few that refer to each other may hold very large ones."""
+    runtime = SimulatedRuntime(seed=1)
+
+    def life() -> None:
+        budget = MemoryBudget(800, runtime.sleep, runtime.clock_seconds)
+        watch = MemoryWatch(runtime, Registry(), LIMIT, [budget], None, lambda: 1100)
+        held = _Held()
+        gone = weakref.ref(held)
+        gc.collect(0)  # it is none of the new objects
+        del held
+        gc.collect(0)
+        assert gone() is not None
+        watch.look()
+        assert gone() is None
+
+    gc.disable()
+    try:
+        runtime.run(life)
+    finally:
+        gc.enable()
+
+
+class _Held:
+    def __init__(self) -> None:
+        self.itself = self
 
 
 def test_what_this_process_takes() -> None:
