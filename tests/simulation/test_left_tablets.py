@@ -2,10 +2,12 @@
 
 from collections import Counter
 
+from hbtable.errors import Unavailable
 from hbtable.master.tablets import left_tablets
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.status import LeftTablet
 from tests.harness.counted_cluster import CountedCluster
+from tests.harness.delegating_fake import DelegatingFake
 
 SPLITS = [b"row000%03d" % n for n in range(10, 300, 10)]
 
@@ -74,5 +76,45 @@ def test_many_are_looked_at_a_few_at_a_time(machine):
         assert not cluster.master._left._waiting
         cluster.runtime.sleep(2)
         assert sum(asked.values()) == many, "it looked at everything instead"
+
+    cluster.runtime.run(body)
+
+
+class Silent(DelegatingFake):
+    """A tablet server's administration, which does not say what it serves. `asked`: how often."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.asked, self.is_silent = 0, True
+
+    def served_changes(self, since):
+        self.asked += 1
+        if self.is_silent:
+            raise Unavailable("it is busy")
+        return self.inner.served_changes(since)
+
+
+def test_what_left_a_server_that_was_silent_when_the_master_began_is_placed_when_it_answers(machine):
+    """Its first answer does not tell what left before. The master's next look at all tablets was seconds away."""
+    cluster = CountedCluster(13, machine.options)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        metadata = {record.owner for record in cluster.client.catalog.tablet_rows(0)}
+        name = max(set(cluster.servers) - metadata)
+        cluster.kill_master()
+        service, admin = cluster.transport.tablet_service(name), cluster.transport.tablet_admin(name)
+        cluster.transport.register_server(name, service, silent := Silent(admin))
+        cluster.start_master()
+        cluster.until(lambda: silent.asked > 3, 10)
+        cluster.until(lambda: cluster.master._scan_due > cluster.runtime.clock_seconds() + 15, 200)
+        tablets = cluster.servers[name][1]._online_tablets
+        gone = next(iter(tablets.tablets))
+        tablets.unload(gone)
+        cluster.runtime.sleep(1.5)
+        assert not any(gone in role._online_tablets.tablets for _, role in cluster.servers.values())
+        silent.is_silent = False
+        cluster.until(lambda: any(gone in role._online_tablets.tablets for _, role in cluster.servers.values()), 3)
 
     cluster.runtime.run(body)

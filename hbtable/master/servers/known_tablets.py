@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
-from hbtable.errors import UnsupportedFormat
+from hbtable.errors import HbtableError, UnsupportedFormat
 from hbtable.master.servers.tablet_loads import TabletLoads
 from hbtable.model.status import EVERY_TABLE, LeftTablet, ServedChanges, ServedTablet
 from hbtable.model.tablet import METADATA_TABLE_ID
@@ -26,9 +26,12 @@ class KnownTablets:
         loads: TabletLoads | None = None,
         server: str = "",
         left: Callable[[str, Sequence[LeftTablet]], None] = lambda server, tablets: None,
+        missed: Callable[[str], None] = lambda server: None,
     ) -> None:
-        """`loads` is told what the server counted, and `left` what it does not serve any more; that must not switch."""
+        """`loads` is told what the server counted, and `left` what it does not serve any more. `missed` is called
+        instead where tablets may have left of which it does not tell. They must not switch."""
         self._left = left
+        self._missed = missed
         self._loads = loads or TabletLoads()
         self._server = server
         self.tablet_ids: frozenset[int] = frozenset()
@@ -42,6 +45,11 @@ class KnownTablets:
         """By table: of each version of its schema, how many tablets use it."""
         self._number = 0
         """Of the server's last change that is known."""
+        self._heard: int | None = None
+        """The number of the change up to which it is known what left. Less than `_number` after an answer with
+        everything that is served, which does not tell that. None: the server has not answered yet."""
+        self._first_failed = False
+        """A question failed that began before the first answer: whoever asked went on without what that tells."""
         self._whole_at = -math.inf
         self._tells_changes = True
 
@@ -49,13 +57,25 @@ class KnownTablets:
     def ask(self, server: TabletAdmin, table_id: int, now: float, pause: Callable[[], object] = lambda: None) -> None:
         """Asks the server. What is known of this table, at least, is as of the call. Errors of the call. `pause` lets
         other tasks run, where thousands of tablets changed."""
+        first = self._whole_at == -math.inf
+        try:
+            self._ask(server, table_id, now, pause)
+        except HbtableError:
+            self._first_failed |= first
+            raise
+        if self._first_failed:
+            self._first_failed = False
+            self._missed(self._server)
+
+    @switches
+    def _ask(self, server: TabletAdmin, table_id: int, now: float, pause: Callable[[], object]) -> None:
         if self._tells_changes:
-            since = self._number if now - self._whole_at < _WHOLE_SECONDS else 0
+            since = (self._heard or 0) if now - self._whole_at < _WHOLE_SECONDS else 0
             try:
-                before = self._number
-                self._apply(server.served_changes(since), now, pause)
-                if before and not since:  # everything that is served does not tell what left
-                    self._apply(server.served_changes(before), now, pause)
+                self._apply(since, server.served_changes(since), now, pause)
+                if not since and self._heard and self._heard < self._number:
+                    since = self._heard
+                    self._apply(since, server.served_changes(since), now, pause)
                 return
             except UnsupportedFormat:
                 self._tells_changes = False  # of an older release
@@ -79,7 +99,10 @@ class KnownTablets:
         self._hold([*(one for one in kept if one.table_id not in tables), *told])
 
     @switches
-    def _apply(self, changes: ServedChanges, now: float, pause: Callable[[], object] = lambda: None) -> None:
+    def _apply(
+        self, since: int, changes: ServedChanges, now: float, pause: Callable[[], object] = lambda: None
+    ) -> None:
+        """`since` is what was asked for."""
         served = changes.served
         for first in range(0, len(served), _SEEN_AT_ONCE):
             if len(served) > _SEEN_AT_ONCE:
@@ -87,17 +110,30 @@ class KnownTablets:
             if changes.number < self._number:
                 break
             self._loads.saw(self._server, served[first : first + _SEEN_AT_ONCE], now)
+        self._hear(since, changes)
         if changes.number < self._number:
             return  # a later question was answered first, or meanwhile, and told of all this
         if changes.whole:
             self._whole_at = now
             self._hold(changes.served)
-        elif changes.served or changes.gone:
-            self._left(self._server, changes.left)
+        elif changes.number > self._number and (changes.served or changes.gone):
             self._leave(changes.gone)
             self._leave([one.tablet_id for one in changes.served])
             self._come(changes.served)
         self._number = changes.number
+
+    def _hear(self, since: int, changes: ServedChanges) -> None:
+        """Passes on what left, once: of questions that began with the same number, the first one's answer counts."""
+        if not self._heard:  # whoever asks first looks at all tablets
+            if self._heard == 0 and changes.number > len(changes.served):
+                self._missed(self._server)  # one came, and may have left, after an answer that nothing is served
+            self._heard = changes.number
+        elif since == self._heard:
+            self._heard = changes.number
+            if not changes.whole:
+                self._left(self._server, changes.left)
+            else:  # so many changed that the server has forgotten some
+                self._missed(self._server)
 
     def _hold(self, tablets: list[ServedTablet]) -> None:
         for counted in (self._tablets, self._versions, self.oldest_schemas):

@@ -74,6 +74,8 @@ class ReportCollector:
         self.on_left: Callable[[str, Sequence[LeftTablet]], None] = lambda server, tablets: None
         """Called with a server that does not stop, and tablets that it does not serve any more; must not switch. One
         that stops gives them up by itself, and they are looked for at once (ServerReports.seen)."""
+        self.on_missed: Callable[[], None] = lambda: None
+        """Called where tablets may have left a server of which it does not tell; must not switch."""
         self._stopping: frozenset[str] = frozenset()
         self.collected_at = -math.inf
         """The time of the last questions."""
@@ -94,7 +96,7 @@ class ReportCollector:
             log.info("tablet server %s is dead: nobody holds its lock", name)
         names = sorted(living)
         self._stopping = frozenset(name for name, file in living.items() if file.draining)
-        self._known = {name: self._known.get(name) or KnownTablets(self._loads, name, self._saw_left) for name in names}
+        self._known = {name: self._known.get(name) or self._unknown(name) for name in names}
 
         def question(name: str, known: KnownTablets) -> Callable[[], None]:
             now, pause = self._runtime.clock_seconds, partial(self._runtime.sleep, 0)
@@ -110,6 +112,9 @@ class ReportCollector:
         oldest = {name: dict(known[name].oldest_schemas) for name in loads}
         self._loads.keep_only((one.tablet_ids for one in known.values()), self._runtime.clock_seconds())
         return ServerReports(loads, frozenset(names).difference(loads), oldest, starting, self._loads.measured(names))
+
+    def _unknown(self, server: str) -> KnownTablets:
+        return KnownTablets(self._loads, server, self._saw_left, lambda _server: self.on_missed())
 
     def _saw_left(self, server: str, tablets: Sequence[LeftTablet]) -> None:
         if server not in self._stopping:

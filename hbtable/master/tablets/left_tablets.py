@@ -76,6 +76,7 @@ class LeftTablets:
         self._stopping = False
         self._task: Task | None = None
         collector.on_left = self.saw
+        collector.on_missed = look_at_everything
 
     def saw(self, server: str, tablets: Sequence[LeftTablet]) -> None:
         """These left the server. Does not switch."""
