@@ -2,8 +2,11 @@
 
 from collections import Counter
 
+import pytest
+
 from hbtable.errors import Unavailable
 from hbtable.master.tablets import left_tablets
+from hbtable.master.tablets.slow_loads import ASKED_SECONDS
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.status import LeftTablet
 from tests.harness.counted_cluster import CountedCluster
@@ -113,8 +116,56 @@ def test_what_left_a_server_that_was_silent_when_the_master_began_is_placed_when
         gone = next(iter(tablets.tablets))
         tablets.unload(gone)
         cluster.runtime.sleep(1.5)
-        assert not any(gone in role._online_tablets.tablets for _, role in cluster.servers.values())
+        assert not is_served(cluster, gone)
         silent.is_silent = False
-        cluster.until(lambda: any(gone in role._online_tablets.tablets for _, role in cluster.servers.values()), 3)
+        cluster.until(lambda: is_served(cluster, gone), 3)
 
     cluster.runtime.run(body)
+
+
+class Unheard(DelegatingFake):
+    """A tablet server's administration. Unloads end after their callers have given up, and the answers are lost;
+    nobody hears that a connection broke. `ended`: how often."""
+
+    def __init__(self, inner, runtime):
+        super().__init__(inner)
+        self.ended, self._runtime = 0, runtime
+
+    def unload_tablet(self, epoch, tablet_id):
+        self._runtime.sleep(ASKED_SECONDS + 5)
+        self.inner.unload_tablet(epoch, tablet_id)
+        self.ended += 1
+        self._runtime.event().wait(500)
+
+
+def test_what_a_server_gave_up_late_is_placed_though_its_answer_is_lost(machine):
+    """It waited for the master's next look at all tablets."""
+    cluster = CountedCluster(14, machine.options)
+
+    def body():
+        cluster.start(3)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.runtime.sleep(20)
+        tablet = admin.tablets(b"t")[5]
+        name, other = tablet.owner, min(set(cluster.servers) - {tablet.owner})
+        service, inner = cluster.transport.tablet_service(name), cluster.transport.tablet_admin(name)
+        cluster.transport.register_server(name, service, unheard := Unheard(inner, cluster.runtime))
+
+        def move():
+            with pytest.raises(Unavailable):
+                cluster.master.calls.move_tablet(b"t", tablet.tablet_id, other)
+
+        cluster.master_node.runtime.spawn(move, name="move")
+        cluster.until(lambda: unheard.ended, 40)
+        assert not is_served(cluster, tablet.tablet_id)
+        assert cluster.master._scan_due > cluster.runtime.clock_seconds() + 5
+        cluster.until(lambda: is_served(cluster, tablet.tablet_id), 4)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
+
+
+def is_served(cluster, tablet_id):
+    return any(tablet_id in role._online_tablets.tablets for _, role in cluster.servers.values())

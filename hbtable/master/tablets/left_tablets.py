@@ -3,9 +3,9 @@
 The master before it may have: a server goes on with an unload when the master dies that asked for it. The next one
 looks at all tablets when it starts, and finds the tablet still served; once it is given up, its rows would wait for the
 next look. So servers tell which tablets left them, and where METADATA has these (tabletserver/served_tablets.py). Of
-those that came to no other server, and that this master did not ask for itself (own_unloads.py), the rows are read: a
-few at a time, and not more often than once in a second. As a rule there are none, also where tablets are split, or
-thousands of them dropped.
+those that came to no other server, and that this master did not ask for itself (own_unloads.py), or whose answer seems
+to be lost, the rows are read: a few at a time, and not more often than once in a second. As a rule there are none, also
+where tablets are split, or thousands of them dropped.
 
 What has no owner is placed as any tablet that was given up late (late_unloads.py).
 """
@@ -47,6 +47,8 @@ class _Left(NamedTuple):
     server: str
     looks: int = 0
     """At its row, so far."""
+    is_late: bool = False
+    """The master had it given up, the answer had not come at the last look, and nobody waited for it."""
 
 
 @final
@@ -124,7 +126,7 @@ class LeftTablets:
                 return
             if self._own.take(tablet_id) or self._collector.has(tablet_id):
                 self._waiting.pop(tablet_id, None)
-            elif not self._own.is_under_way(tablet_id):
+            elif self._is_due(left):
                 asked += 1
                 failed += not self._look_at(left)
 
@@ -141,7 +143,7 @@ class LeftTablets:
             if self._waiting.get(tablet_id) is left:
                 self._look_again(left)
             return False
-        if self._waiting.get(tablet_id) is not left or self._own.is_under_way(tablet_id):
+        if self._waiting.get(tablet_id) is not left or not self._is_due(left):
             return True  # it left again meanwhile, or is asked for: later
         del self._waiting[tablet_id]
         if current is None or current.tablet_id != tablet_id:
@@ -157,10 +159,24 @@ class LeftTablets:
             self._look_again(left)
         return True
 
+    def _is_due(self, left: _Left) -> bool:
+        """False while whoever had it given up may see to it. A server tells what left before it answers who asked. That
+        an answer is lost shows in this: nobody waits for it, and it has not come by the next look. Does not switch."""
+        tablet_id = left.tablet.tablet_id
+        if not self._own.is_under_way(tablet_id):
+            return True
+        if not self._placement.slow_loads.is_left(tablet_id, (left.server,)):
+            return False
+        if not left.is_late:
+            self._waiting[tablet_id] = left._replace(is_late=True)
+        return left.is_late
+
     def _look_again(self, left: _Left) -> None:
         """Behind the others, or at everything. Does not switch."""
         self._waiting.pop(left.tablet.tablet_id, None)
-        if left.looks + 1 < _LOOKS:
+        if self._own.is_under_way(left.tablet.tablet_id):
+            self._waiting[left.tablet.tablet_id] = left  # a look at everything passes over it
+        elif left.looks + 1 < _LOOKS:
             self._waiting[left.tablet.tablet_id] = left._replace(looks=left.looks + 1)
         else:
             self._look_at_everything()

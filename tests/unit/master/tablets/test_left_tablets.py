@@ -32,6 +32,7 @@ class Scene:
         self.looks_at_everything = 0
         self.own_unloads = OwnUnloads(runtime.clock_seconds)
         self.left_by: set[int] = set()
+        """Nobody waits for the answer about these any more."""
         self.on_left = None
         self.slow_loads = self
         self.left = LeftTablets(runtime, self, self, self, lambda: None, self._at_everything)  # type: ignore[arg-type]
@@ -154,5 +155,43 @@ def test_one_that_its_owner_has_meanwhile_is_left_alone(scene_of):
         for _ in range(3):
             scene.left.look()
         assert (scene.read, scene.looks_at_everything, scene.placed) == ([7], 0, [])
+
+    scene_of(body)
+
+
+def test_one_that_the_master_asked_for_is_placed_where_nobody_waits_for_the_lost_answer(scene_of):
+    """It waited for ten minutes, for which the master takes the call to be under way."""
+
+    def body(scene):
+        with scene.own_unloads.of(7):
+            scene.saw(7)
+            for _ in range(3):
+                scene.left.look()
+            assert not scene.read, "whoever asked waits for the answer"
+            scene.left_by.add(7)
+            scene.left.look()
+            assert not scene.read, "the answer may be on its way"
+            scene.owners[7] = "a"
+            for _ in range(3):
+                scene.left.look()
+            assert (scene.placed, scene.looks_at_everything) == ([], 0)
+            scene.owners[7] = ""
+            scene.left.look()
+            scene.left.look()
+            assert scene.placed == [7]
+
+    scene_of(body)
+
+
+def test_one_whose_late_answer_comes_is_not_looked_at(scene_of):
+    """Whoever asked for it placed it."""
+
+    def body(scene):
+        scene.left_by.add(7)
+        with scene.own_unloads.of(7):
+            scene.saw(7)
+            scene.left.look()
+        scene.left.look()
+        assert (scene.read, scene.placed) == ([], [])
 
     scene_of(body)
