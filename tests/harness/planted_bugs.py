@@ -52,7 +52,7 @@ from hbtable.master.files.collector import Collector
 from hbtable.master.tablets.late_unloads import LateUnloads
 from hbtable.master.tablets.left_tablets import LeftTablets
 from hbtable.master.tablets.quarantine import Quarantine
-from hbtable.master.tablets.unanswered_unloads import UnansweredUnloads
+from hbtable.master.tablets.unanswered_unloads import TimeToAsk, UnansweredUnloads
 from hbtable.merge import compacting
 from hbtable.merge.markers import Markers
 from hbtable.metadata.catalog import Catalog
@@ -82,7 +82,7 @@ class Patch(NamedTuple):
     wrong: Any
 
 
-def _asked_once(self: UnansweredUnloads, record: TabletRecord, first: HbtableError) -> None:
+def _asked_once(self: UnansweredUnloads, record: TabletRecord, first: HbtableError, time: TimeToAsk) -> None:
     raise first
 
 

@@ -64,6 +64,7 @@ from hbtable.master.tablets.pace import MovePace
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.relocations import MOST_AT_ONCE, Relocations
 from hbtable.master.tablets.server_load import takers
+from hbtable.master.tablets.unanswered_unloads import ALONE_SECONDS, TimeToAsk
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -316,6 +317,7 @@ class TableOperations:
 
     @switches
     def _finish_disabling(self, record: TableRecord) -> None:
+        time = TimeToAsk(ALONE_SECONDS)
         for _ in range(_ROUNDS):
             served = [tablet for tablet in self.settled(record.table_id) if tablet.owner]
             if not served:
@@ -324,7 +326,7 @@ class TableOperations:
             living = self._reports(record.table_id).living
 
             def job(tablet: TabletRecord, living: frozenset[str] = living) -> Callable[[], None]:
-                return lambda: self._placement.vacate_to_disable(tablet, living)
+                return lambda: self._placement.vacate_to_disable(tablet, living, time)
 
             outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in served], "disable")
             # A Conflict is a tablet that changed under us, for example split: the next round sees it as it is.

@@ -40,7 +40,7 @@ from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.master.tablets.server_load import takers
 from hbtable.master.tablets.slow_loads import WAIT_SECONDS, SlowLoads
-from hbtable.master.tablets.unanswered_unloads import AGAIN_SECONDS, ALONE_SECONDS, UnansweredUnloads
+from hbtable.master.tablets.unanswered_unloads import AGAIN_SECONDS, ALONE_SECONDS, TimeToAsk, UnansweredUnloads
 from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -316,14 +316,14 @@ class Placement:
         """Nobody serves the tablet, of the table with this name, on return, and its row has no owner, unless the row
         changed meanwhile (a split). Its row; None when that is another tablet's. Unavailable when its owner lives and
         does not answer: then it may give the tablet up later, and is placed then (given_up_late)."""
+        time = TimeToAsk(ALONE_SECONDS if patience_seconds is None else AGAIN_SECONDS)
         if record.owner not in living:
-            return self._vacate(record, living)
+            return self._vacate(record, living, time)
         found: list[TabletRecord | None] = []
 
         def work() -> None:
-            again_seconds = ALONE_SECONDS if patience_seconds is None else AGAIN_SECONDS
             with self.own_unloads.of(record.tablet_id):
-                found.append(self._vacate(record, living, again_seconds))
+                found.append(self._vacate(record, living, time))
 
         def if_late() -> None:
             if found[0] is not None:
@@ -333,17 +333,16 @@ class Placement:
         return found[0]
 
     @switches
-    def _vacate(
-        self, record: TabletRecord, living: Collection[str], again_seconds: float = AGAIN_SECONDS
-    ) -> TabletRecord | None:
+    def _vacate(self, record: TabletRecord, living: Collection[str], time: TimeToAsk) -> TabletRecord | None:
         lives = record.owner in living
         if lives:
+            time.check(record.owner)
             try:
                 self._ask_to_unload(record)
             except StaleLocation as error:
                 raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
             except OutcomeUnknown as error:
-                self.unanswered.ask_again(record, error, again_seconds)
+                self.unanswered.ask_again(record, error, time)
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
         if current is None or current.tablet_id != record.tablet_id:
             return None
@@ -358,12 +357,13 @@ class Placement:
         return current
 
     @switches
-    def vacate_to_disable(self, record: TabletRecord, living: Collection[str]) -> None:
+    def vacate_to_disable(self, record: TabletRecord, living: Collection[str], time: TimeToAsk) -> None:
         """As vacate(). OutOfSpace, before anything is written, where a drop, which makes room, could be left without
         any for the first rows that it deletes."""
         if self.in_last_room():
             raise OutOfSpace("the last room on the disk is kept for deletes and drops")
-        self.vacate(record, living, b"", patience_seconds=None)  # so it never comes late
+        with self.own_unloads.of(record.tablet_id):  # its caller waits for it, so it never comes late
+            self._vacate(record, living, time)
 
     @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:

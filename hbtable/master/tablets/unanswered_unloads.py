@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
+from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable, no_answer
 from hbtable.master.tablets.assignment import describe
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import TabletRecord
@@ -29,9 +29,36 @@ AGAIN_SECONDS: Final = 120.0
 """For which it is asked again. Longer: what a server gives up after a longer time out of reach is placed sooner;
 shorter: a server out of reach is asked less often for nothing."""
 ALONE_SECONDS: Final = 10.0
-"""The same for who holds the table meanwhile (Placement.vacate_to_disable). Longer than callers wait for the table
-(tables.py): whoever comes behind is refused; shorter: a table whose server is out of reach for a moment is disabled
-later, at the master's next try."""
+"""The same for who holds the table meanwhile, for all its tablets together (Placement.vacate_to_disable). Longer:
+whoever comes behind waits longer for the table, and beyond 20 s is refused (tables.py); shorter: a table whose server
+is out of reach for a moment is disabled later, at the master's next try."""
+
+
+@final
+class TimeToAsk:
+    """For which one operation asks again: all its questions together, from the first on that is not answered. A server
+    that was asked in vain until then is not asked for more tablets by the same operation."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._latest: float | None = None
+        self._in_vain: dict[str, str] = {}
+        """By server, what came of the last question."""
+
+    def latest(self, now: float) -> float:
+        """Does not switch."""
+        if self._latest is None:
+            self._latest = now + self._seconds
+        return self._latest
+
+    def asked_in_vain(self, server: str, error: OutcomeUnknown) -> None:
+        """Does not switch."""
+        self._in_vain[server] = str(error)
+
+    def check(self, server: str) -> None:
+        """OutcomeUnknown for a server that is not asked any more. Does not switch."""
+        if server in self._in_vain:
+            raise no_answer(self._in_vain[server])
 
 
 @final
@@ -48,13 +75,13 @@ class UnansweredUnloads:
         """This master stops: nobody is asked again."""
 
     @switches
-    def ask_again(self, record: TabletRecord, first: OutcomeUnknown, seconds: float = AGAIN_SECONDS) -> None:
+    def ask_again(self, record: TabletRecord, first: OutcomeUnknown, time: TimeToAsk) -> None:
         """On return the owner on record has said that it does not serve the tablet, or METADATA has another owner, or
-        none. `first` where that is an answer, and when the owner is dead, or was asked in vain for so long;
+        none. `first` where that is an answer, and when the owner is dead, or was asked in vain for that time;
         other errors of the question."""
         if not first.no_answer:
             raise first
-        latest = self._runtime.clock_seconds() + seconds
+        latest = time.latest(self._runtime.clock_seconds())
         pause = _PAUSE_SECONDS
         log.info("master: %s is asked again to give up %s: %s", record.owner, describe(record), first)
         while self._runtime.clock_seconds() < latest:
@@ -74,6 +101,8 @@ class UnansweredUnloads:
                 log.debug("%s has not given up %s yet: %s", record.owner, describe(record), error)
             else:
                 return
+        else:
+            time.asked_in_vain(record.owner, first)
         raise first
 
     @switches
