@@ -6,6 +6,7 @@ up is placed meanwhile, as a guest of that operation: no other operation begins 
 the tablets are changed by compare-and-set, so that of two who want the same one, one is refused.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,13 +89,15 @@ class TableLocks:
     def _turn(
         self, name: bytes, lets_guests_in: bool, is_guest: bool = False, seconds: float | None = None
     ) -> Iterator[None]:
+        latest = math.inf if seconds is None else self._runtime.clock_seconds() + seconds
         table = self._tables.setdefault(name, _Table())
         turn = _Turn(self._runtime.event(), lets_guests_in)
         waiting = table.waiting_guests if is_guest else table.waiting
         waiting.append(turn)
         table.admit()
         try:
-            if not turn.admitted.wait(seconds):
+            # The clock as well: where this process stood still, the turn and the end of the wait came at once.
+            if not turn.admitted.wait(seconds) or self._runtime.clock_seconds() > latest:
                 raise Unavailable(f"another operation held up table {shown(name)}; nothing was begun, try again")
             yield
         finally:

@@ -149,3 +149,35 @@ def test_whatever_comes_everyone_has_its_turn(seed: int) -> None:
         assert all(ended)
 
     scene.play(act)
+
+
+def test_whoever_has_his_turn_too_late_is_refused_as_well() -> None:
+    """His task stood still: the turn came, and then the end of the wait, before it went on."""
+    runtime = SimulatedRuntime(1)
+    process = runtime.another_process("master")
+    locks = TableLocks(process)
+    did: list[str] = []
+
+    def first() -> None:
+        with locks.hold(b"t"):
+            runtime.sleep(5)
+
+    def second() -> None:
+        with locks.hold(b"t", 20):
+            did.append("began")
+
+    def act() -> None:
+        runtime.spawn(first)
+        runtime.sleep(1)
+        late = process.spawn(second)
+        runtime.sleep(1)
+        process.pause()
+        runtime.sleep(60)
+        process.resume()
+        late.join()
+        assert not did
+        assert isinstance(late.error, Unavailable)
+        runtime.sleep(1)
+        assert not locks.is_held(b"t")
+
+    runtime.run(act)
