@@ -33,8 +33,10 @@ class Coming:
 
     def counted(self, reports: ServerReports) -> ServerReports:
         """As if all were there: else all that are placed at a time would go to the emptiest server. Does not switch."""
-        loads = dict(reports.loads)
+        coming: dict[str, set[int]] = {}
         for tablet_id, server in self._coming:
-            if server in loads:
-                loads[server] = loads[server]._replace(tablet_ids=loads[server].tablet_ids | {tablet_id})
+            coming.setdefault(server, set()).add(tablet_id)
+        loads = dict(reports.loads)
+        for server in coming.keys() & loads.keys():  # once for each: a union goes over thousands of tablets
+            loads[server] = loads[server]._replace(tablet_ids=loads[server].tablet_ids | coming[server])
         return reports._replace(loads=loads)
