@@ -296,6 +296,13 @@ class Groups:
             turn(_STATE_IS_VALUES * len(states))
         return found
 
+    @switches_if_given
+    def let_go(self, pause: Pause = _goes_on) -> None:
+        """None are left. To free 100,000 at once takes 30 ms."""
+        turn = _turns(pause)
+        while self._states:
+            turn(len(self._states.popitem()[1]))
+
     def results(self) -> dict[bytes, list[Any]]:
         """Ascending by group, in the order of the aggregates. Without groups there is one, b"", also of no rows."""
         given = self._aggregation

@@ -20,7 +20,7 @@ from hbtable.model.aggregation import Aggregate, Aggregation
 from hbtable.model.read import AGGREGATED_ROWS, ScanPage
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.request_budget import held_meanwhile, hold
-from hbtable.runtime.slices import OwnList, with_pauses
+from hbtable.runtime.slices import OwnList, let_go, with_pauses
 from hbtable.switches import switches
 
 _PAGE_SECONDS: Final = 2.0
@@ -66,6 +66,7 @@ class AdminAggregateCalls:
             is_full = 2 * groups.size_bytes > self._options.aggregate_bytes
             if page.next is None or is_full or most > 0 or self._runtime.clock_seconds() >= until:
                 told = OwnList(AdminGroup(*group) for group in with_pauses(groups.told(self._pause), self._pause, 256))
+                groups.let_go(self._pause)
                 return AdminAggregatedPage(told, self._positions.after(table, scan, page), scanned, tablets)
             request = replace(request, position=page.next)
 
@@ -74,6 +75,7 @@ class AdminAggregateCalls:
         """LimitExceeded."""
         if page.aggregated is not None:
             groups.merge(page.aggregated.groups, self._pause)
+            let_go(page.aggregated.groups, self._pause)
         else:
             groups.add_rows(page.rows, self._pause)  # of a tablet server that knows no aggregates yet
         size, most = groups.size_bytes, self._options.aggregate_bytes

@@ -105,6 +105,15 @@ def test_others_have_a_turn_between_some_hundred_states(monkeypatch: pytest.Monk
     assert merged.results() == found.results()
 
 
+def test_many_groups_are_freed_a_few_at_a_time() -> None:
+    found = Groups(Aggregation(MANY[:2], row_bytes=100))
+    by_row(found, 5000, lambda: None)
+    left = [len(found)]
+    found.let_go(lambda: left.append(len(found)))
+    assert (left[0], len(found)) == (5000, 0)
+    assert max(before - after for before, after in pairwise([*left, 0])) <= 128
+
+
 def test_a_page_that_may_make_very_many_states_is_smaller() -> None:
     """64 estimates of each of 10,000 rows took 800 MB, of which the limit of the answer heard afterwards."""
     request = ScanRequest(max_rows=AGGREGATED_ROWS)
