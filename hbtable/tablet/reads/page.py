@@ -354,6 +354,8 @@ class PageBuilder:
             self.interrupt()
         elif long_row is not None:
             self._long_row = None
+            if self._remembers_rows:
+                self._state_before = long_row.state
             self.scanned -= 1
             if long_row.done + long_row.skip:
                 self.scanned += 1

@@ -23,6 +23,8 @@ FILTERS = [
     b"PageFilter(3) AND ValueFilter(=, 'binaryprefix:v')",
     b"WHILE RowFilter(!=, 'binary:d')",
     b"WHILE ValueFilter(!=, 'binary:v1499')",
+    b"RowFilter(>=, 'binary:b') AND WHILE ValueFilter(!=, 'binary:v700')",
+    b"RowFilter(!=, 'binary:e') AND RowFilter(!=, 'binary:a') AND WHILE ValueFilter(!=, 'binary:v3')",
     b"InclusiveStopFilter('d')",
     b"SKIP ValueFilter(!=, 'binary:v1499')",
     b"PageFilter(2) AND QualifierFilter(<, 'binary:00010')",
