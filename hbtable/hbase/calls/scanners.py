@@ -28,7 +28,8 @@ _WITH_FAMILY_TIMES: Final = 2
 _OVERHEAD_BYTES: Final = 1000
 """Objects around the parameters, about."""
 _COLUMNS_BETWEEN_PAUSES: Final = 1024
-_DROPPED_BETWEEN_PAUSES: Final = 16
+_DROPPED_BETWEEN_PAUSES: Final = 16 << 10
+"""Bytes of scanners: one of 100,000 columns takes as long as 8,000 small ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +149,12 @@ class Scanners:
     def _make_room(self) -> None:
         """*Switches*, as one scanner of 100,000 columns takes the place of 8,000 others. Others may close and open
         scanners meanwhile."""
-        dropped = 0
+        left = _DROPPED_BETWEEN_PAUSES
         while self._shares.size_bytes > self._options.memory_bytes and len(self._open) > 1:
-            self._drop(self._shares.next_to_go())
-            dropped += 1
-            if not dropped % _DROPPED_BETWEEN_PAUSES:
+            left -= self._drop(self._shares.next_to_go())
+            if left <= 0:
                 self._runtime.pause_when_due()
+                left = _DROPPED_BETWEEN_PAUSES
 
     def unnumbered(self, table: bytes, request: ScanRequest, rows_left: int | None) -> Scanner:
         """A scanner that nobody else can use, and that is not kept."""
@@ -199,15 +200,16 @@ class Scanners:
     def expire(self) -> int:
         """Closes what was not used for too long; how many those were. *Switches* between many."""
         oldest = self._clock() - self._options.idle_seconds
-        expired = 0
+        expired, left = 0, _DROPPED_BETWEEN_PAUSES
         while self._open:
             number = next(iter(self._open))  # of the longest ago
             if self._open[number].last_used >= oldest:
                 break
-            self._drop(number)
+            left -= self._drop(number)
             expired += 1
-            if not expired % _DROPPED_BETWEEN_PAUSES:
+            if left <= 0:
                 self._runtime.pause_when_due()
+                left = _DROPPED_BETWEEN_PAUSES
         return expired
 
     def save(self) -> bytes:
@@ -241,9 +243,11 @@ class Scanners:
         self._open[number] = scanner
         self._shares.add(scanner.holder, number, scanner.size_bytes)
 
-    def _drop(self, number: int) -> None:
+    def _drop(self, number: int) -> int:
+        """The bytes that it had."""
         scanner = self._open.pop(number)
         self._shares.remove(scanner.holder, number, scanner.size_bytes)
+        return scanner.size_bytes
 
 
 def _is_caller(owner: str) -> bool:

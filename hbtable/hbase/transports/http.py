@@ -9,7 +9,6 @@ What is no call is answered here: another method, a body that is empty or too lo
 
 import re
 import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, final
 
@@ -77,8 +76,6 @@ class HttpStream:
         self._http.receive_data(first)
         self._timeout: float | None = None
         self._chunks: ChunkedBody | None = None
-        self._body: Iterator[bytes] = iter(())
-        """The rest of such a body, once its length is handed on."""
         self._reservation: MemoryReservation | None = None
         """Of these chunks."""
         self._wants_head = False
@@ -109,8 +106,6 @@ class HttpStream:
     def recv(self, most: int, /) -> bytes:
         """The next bytes of a message, or of its length; b"" when no request follows. `most` is not looked at: what a
         read of the carrier has brought is handed on as a whole."""
-        if (part := next(self._body, None)) is not None:
-            return part
         http, began, events = self._http, self._context.clock(), 0
         while True:
             events += 1
@@ -253,13 +248,18 @@ class HttpStream:
 
     @switches
     def _whole(self, body: ChunkedBody) -> bytes | None:
-        self._forget_chunks()
         if not len(body):
+            self._forget_chunks()
             self._refuse(400, "The body is empty.")
             return None
+        parts = [_LENGTH.pack(len(body))]
+        for part in body.take():
+            parts.append(part)
+            self._context.pause()
+        message = self._context.join(parts)
+        self._forget_chunks()  # and without a switch whoever reads the message counts it
         self._awaits = True
-        self._body = body.take()
-        return _LENGTH.pack(len(body))
+        return message
 
     def _forget_chunks(self) -> None:
         self._chunks = None

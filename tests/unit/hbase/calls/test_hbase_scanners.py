@@ -274,8 +274,19 @@ def test_others_run_while_very_many_scanners_are_closed(
         runtime.now += 3601
         assert scanners.expire() == 1000
     assert len(scanners) < 200
-    assert len(open_ones) >= 50
-    assert max(before - after for before, after in pairwise([1000, *open_ones, len(scanners)])) <= 16
+    assert len(open_ones) >= 40
+    assert max(before - after for before, after in pairwise([1000, *open_ones, len(scanners)])) <= 17
+
+
+def test_others_run_while_a_few_large_scanners_are_closed(runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions(memory_bytes=2_200_000))
+    for _ in range(5):
+        scanners.open(b"t", _LARGE)
+    open_ones: list[int] = []
+    monkeypatch.setattr(runtime, "pause_when_due", lambda: open_ones.append(len(scanners)))
+    runtime.now += 3601
+    assert scanners.expire() == 5
+    assert open_ones == [4, 3, 2, 1, 0]
 
 
 def test_shares_survive_a_restart(runtime: Any) -> None:
