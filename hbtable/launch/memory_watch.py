@@ -28,6 +28,8 @@ _STEP: Final = 0.8
 _LEAST: Final = 0.125
 """Of its usual room a part keeps so much: one message at a time has to get through."""
 _TRIM_SECONDS: Final = 1.0
+_COLLECT_SECONDS: Final = 60.0
+"""Between two looks at all objects, for 50 to 300 ms, in which nobody is served."""
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -92,7 +94,7 @@ class MemoryWatch:
         self._cache = cache
         self._cache_bytes = 0 if cache is None else cache.capacity_bytes
         self._taken_bytes = taken_bytes
-        self._trimmed_at = float("-inf")
+        self._trimmed_at = self._collected_at = float("-inf")
         self._task: Task | None = None
         self.room = Room()
         registry.gauge("hbtable_memory_limit_bytes", "What this process may take.", lambda: float(limit_bytes))
@@ -116,10 +118,15 @@ class MemoryWatch:
     def look(self) -> None:
         """Measures the memory once, and gives the elastic parts more or less room. *Switches* when memory is short."""
         taken = self._taken_bytes()
-        room = next_room(self.room, taken, self._limit_bytes)
+        room, now = next_room(self.room, taken, self._limit_bytes), self._runtime.clock_seconds()
+        if room.messages < self.room.messages and now - self._collected_at > _COLLECT_SECONDS:
+            # An error's traceback may hold a large request, and refers to itself.
+            self._collected_at = now
+            gc.collect()
+            taken = self._taken_bytes()
+            room = next_room(self.room, taken, self._limit_bytes)
         if room != self.room:
             self._give(room, taken)
-        now = self._runtime.clock_seconds()
         if taken > _HIGH * self._limit_bytes and now - self._trimmed_at > _TRIM_SECONDS:
             self._trimmed_at = now
             self._runtime.offload("memory", give_back)
@@ -131,7 +138,6 @@ class MemoryWatch:
                 taken,
                 self._limit_bytes,
             )
-            gc.collect()  # an error's traceback may hold a large request, and refers to itself
         self.room = room
         for budget, usual in self._budgets:
             budget.limit_bytes = int(usual * room.messages)
