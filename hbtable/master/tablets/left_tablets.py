@@ -124,6 +124,8 @@ class LeftTablets:
             tablet_id = left.tablet.tablet_id
             if asked == _AT_ONCE or failed == _FAILURES_AT_ONCE:
                 return
+            if self._waiting.get(tablet_id) is not left:
+                continue  # it left again while another row was read, or a look at everything was asked for
             if self._own.take(tablet_id) or self._collector.has(tablet_id):
                 self._waiting.pop(tablet_id, None)
             elif self._is_due(left):

@@ -84,7 +84,7 @@ class UnansweredUnloads:
         latest = time.latest(self._runtime.clock_seconds())
         pause = _PAUSE_SECONDS
         log.info("master: %s is asked again to give up %s: %s", record.owner, describe(record), first)
-        while self._runtime.clock_seconds() < latest:
+        while True:  # once at least: its time may have gone by with another server
             self._runtime.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             if self.ends or not self._may_live(record.owner):
@@ -101,8 +101,9 @@ class UnansweredUnloads:
                 log.debug("%s has not given up %s yet: %s", record.owner, describe(record), error)
             else:
                 return
-        else:
-            time.asked_in_vain(record.owner, first)
+            if self._runtime.clock_seconds() >= latest:
+                time.asked_in_vain(record.owner, first)
+                break
         raise first
 
     @switches
