@@ -1,5 +1,6 @@
 """Workers of pytest-xdist: the run shows the same of each test, and hears of it half as often."""
 
+import os
 import re
 import subprocess
 import sys
@@ -85,7 +86,12 @@ def shown(tests: Path, *arguments: str) -> tuple[dict[str, int], str]:
     """What the run hears of, and its last line without the time. Not always the same: the order."""
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", str(tests), str(tests)]
     done = subprocess.run(
-        [*command, "-p", "no:hbtable", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=LONG_SECONDS
+        [*command, "-p", "no:hbtable", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=LONG_SECONDS,
     )
     assert done.returncode == 1, done.stdout
     heard = {what: int(times) for times, what in re.findall(r"^heard (\d+) times: (.*)$", done.stdout, re.MULTILINE)}
