@@ -124,9 +124,9 @@ class Machine:
             side.tablets = self.tablets
         for numbers in self.scanners:
             found = [calls.scannerGetList(number, count) for calls, number in zip(self.calls, numbers, strict=True)]
+            plain_objects, objects = [repr(OBJECTS._rows(one)) for one in found]  # first: bytes empty the lists
             plain, rows = [_joined(binary_answers.rows(b"head", one)) for one in found]
             assert plain == rows
-            plain_objects, objects = [repr(OBJECTS._rows(one)) for one in found]
             assert plain_objects == objects
 
     def step(self, step: Any) -> None:

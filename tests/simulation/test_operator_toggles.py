@@ -5,6 +5,7 @@ import pytest
 from hbtable.errors import InvalidRequest, SwitchedOff
 from hbtable.lockservice.toggles import OperatorToggles
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.tablet.pacing import Pacer
 from tests.harness.many_servers import Cluster, Node
 
 
@@ -82,11 +83,19 @@ def test_compactions_of_a_server_are_switched_off_and_on(machine):
             with pytest.raises(SwitchedOff, match="nothing was compacted: compactions are switched off on this server"):
                 compact(b"t")
         assert not on_server(server).switch_compactions(True)
-        under_way = machine.runtime.spawn(admin.major_compact, b"t")
-        machine.runtime.sleep(0.001)
-        assert not under_way.join(0)
-        assert on_server(server).switch_compactions(False)
-        under_way.join()
+        with pytest.MonkeyPatch.context() as patch:
+            pause = Pacer.pause
+
+            def slowly(pacer):
+                machine.runtime.sleep(0.01)
+                pause(pacer)
+
+            patch.setattr(Pacer, "pause", slowly)  # or it is made between two looks at the switch
+            under_way = machine.runtime.spawn(admin.major_compact, b"t")
+            machine.runtime.sleep(0.05)
+            assert not under_way.join(0)
+            assert on_server(server).switch_compactions(False)
+            under_way.join()
         assert isinstance(under_way.error, SwitchedOff)
         assert files(cluster) == before
         assert not on_server(server).switch_compactions(True)
