@@ -19,13 +19,13 @@ from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Overloaded, Unavailable
 from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
-from hbtable.hbase.transports.chunked_body import ChunkedBody
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.http_heads import RawRequest
 from hbtable.hbase.transports.http_refusals import START_BYTES, THRIFT, as_error, in_thrift, is_of_browser, is_thrift
 from hbtable.hbase.transports.http_users import answered, challenges, refusal_without_tls, says_who, user_of
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
 from hbtable.switches import switches
+from hbtable.thrift.gathered import Gathered
 from hbtable.thrift.message_input import Stream
 
 _QUOTED: Final = re.compile(r""":? (?:bytearray\()?b['"]""")
@@ -75,7 +75,7 @@ class HttpStream:
         self._raw.add(first)
         self._http.receive_data(first)
         self._timeout: float | None = None
-        self._chunks: ChunkedBody | None = None
+        self._chunks: Gathered | None = None
         self._reservation: MemoryReservation | None = None
         """Of these chunks."""
         self._wants_head = False
@@ -141,7 +141,7 @@ class HttpStream:
         if isinstance(event, h11.Request):
             return self._begin(event)
         if isinstance(event, h11.Data):
-            return bytes(event.data) if self._chunks is None else self._gather(self._chunks, event.data)
+            return bytes(event.data) if self._chunks is None else self._gather(self._chunks, bytes(event.data))
         if isinstance(event, h11.EndOfMessage):
             return b"" if self._chunks is None else self._ended(event, self._chunks)
         return None  # the client left, or sent something before it was answered
@@ -186,7 +186,7 @@ class HttpStream:
             self._refuse(413, self._too_long(length))
             return None
         if length < 0:
-            self._chunks = ChunkedBody()  # or there is no body, which shows at its end
+            self._chunks = Gathered(b"")  # or there is no body, which shows at its end
             return b""
         if length == 0:
             self._refuse(400, "The body is empty.")
@@ -221,17 +221,17 @@ class HttpStream:
         return True
 
     @switches
-    def _gather(self, chunks: ChunkedBody, data: bytes | bytearray | memoryview) -> bytes | None:
+    def _gather(self, chunks: Gathered, data: bytes) -> bytes | None:
         chunks.add(data)
-        if len(chunks) > self._most:
-            self._refuse(413, self._too_long(len(chunks)))
+        if chunks.size > self._most:
+            self._refuse(413, self._too_long(chunks.size))
             return None
-        if len(chunks) > SMALL_BYTES:
+        if chunks.size > SMALL_BYTES:
             budget = self._context.budget
             try:
                 if self._reservation is None:
                     self._reservation = budget.begin(self._carrier.close)
-                    budget.arrive(self._reservation, len(chunks) - len(data))
+                    budget.arrive(self._reservation, chunks.size - len(data))
                 budget.arrive(self._reservation, len(data))
             except Overloaded as error:
                 self._refuse(503, f"The request was not begun: {error}.")
@@ -239,7 +239,7 @@ class HttpStream:
         return b""
 
     @switches
-    def _ended(self, event: h11.EndOfMessage, chunks: ChunkedBody) -> bytes | None:
+    def _ended(self, event: h11.EndOfMessage, chunks: Gathered) -> bytes | None:
         fault = self._raw.fault_of_end(event, self._http.trailing_data[0])
         if fault:
             self._refuse(400, _MAY_BE_READ_IN_TWO_WAYS.format(fault))
@@ -247,16 +247,13 @@ class HttpStream:
         return self._whole(chunks)
 
     @switches
-    def _whole(self, body: ChunkedBody) -> bytes | None:
-        if not len(body):
+    def _whole(self, body: Gathered) -> bytes | None:
+        if not body.size:
             self._forget_chunks()
             self._refuse(400, "The body is empty.")
             return None
-        parts = [_LENGTH.pack(len(body))]
-        for part in body.take():
-            parts.append(part)
-            self._context.pause()
-        message = self._context.join(parts)
+        length = _LENGTH.pack(body.size)
+        message, _ = body.split(body.size, lambda pieces: self._context.join([length, *pieces]))
         self._forget_chunks()  # and without a switch whoever reads the message counts it
         self._awaits = True
         return message
@@ -324,7 +321,7 @@ class HttpStream:
         """As much of it as its message's head takes; less where the body is shorter, or the client wants to be asked
         for it."""
         http, began = self._http, self._context.clock()
-        start = b"" if self._chunks is None else self._chunks.start(START_BYTES)
+        start = b"" if self._chunks is None else self._chunks.beginning(START_BYTES)
         while len(start) < START_BYTES and not http.they_are_waiting_for_100_continue:
             try:
                 event = http.next_event()
