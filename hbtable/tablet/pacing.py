@@ -75,6 +75,15 @@ class Pacer:
         if self._cost is not None:
             self._cost.worked(now - self._looked)
             self._looked = now
+        self._rest(now)
+
+    @switches
+    def give_way(self) -> None:
+        """*Switches* when the time slice is over. Costs nobody anything, and ends no work: for what is done already."""
+        self._rest(self._runtime.clock_seconds())
+
+    @switches
+    def _rest(self, now: float) -> None:
         if now >= self._until:
             self._runtime.sleep(0)
             self._looked = self._runtime.clock_seconds()
@@ -84,14 +93,6 @@ class Pacer:
     def paced(self, pairs: Iterator[Pair], portions: Portions) -> Iterator[Pair]:
         """`pairs`, with pauses. `portions` hears of the blocks behind them."""
         return chain.from_iterable(self.paused(iter(lambda: portions.take(pairs, _CHUNK), [])))
-
-    @switches
-    def give_way(self) -> None:
-        """*Switches* when the time slice is over. Costs nobody anything, and ends no work: for what is done already."""
-        if self._runtime.clock_seconds() >= self._until:
-            self._runtime.sleep(0)
-            self._looked = self._runtime.clock_seconds()
-            self._until = self._runtime.slice_end(self._slice_seconds)
 
     @switches
     def paused(self, lists: Iterable[Sequence[Pair]]) -> Iterator[Iterable[Pair]]:

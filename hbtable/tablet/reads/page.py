@@ -65,33 +65,10 @@ class PageBuilder:
     """Collects the rows of one page. Rows are offered in scan order, each with all its visible cells, or in parts."""
 
     __slots__ = (
-        "_filter",
-        "_hold",
-        "_is_raw",
-        "_last_row",
-        "_long_row",
-        "_max_bytes",
-        "_max_rows",
-        "_max_versions",
-        "_pause",
-        "_piece",
-        "_piece_bytes",
-        "_reached",
-        "_remembers_rows",
-        "_reversed",
-        "_row_bytes",
-        "_skip_cells",
-        "_skip_row",
-        "_state_before",
-        "_streams",
-        "_unfinished",
-        "bytes_used",
-        "ended",
-        "is_late",
-        "resumption",
-        "rows",
-        "scanned",
-    )
+        "_filter", "_hold", "_is_raw", "_last_row", "_long_row", "_max_bytes", "_max_rows", "_max_versions", "_pause",
+        "_piece", "_piece_bytes", "_reached", "_remembers_rows", "_reversed", "_row_bytes", "_skip_cells", "_skip_row",
+        "_state_before", "_streams", "_unfinished", "bytes_used", "ended", "is_late", "resumption", "rows", "scanned",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -339,10 +339,7 @@ class TabletWriter:
             queued(write)
         exempt, logged = self._gate.exempt, built.logged
         joined, checksum = b"".join(records), built.records_checksum
-        if checksum is None:
-            self._commit_log(state.tablet_id, last, joined, apply, exempt, logged, refused, follows)
-        else:
-            self._commit_log(state.tablet_id, last, joined, apply, exempt, logged, refused, follows, checksum)
+        self._commit_log(state.tablet_id, last, joined, apply, exempt, logged, refused, follows, checksum)
         return built
 
 
