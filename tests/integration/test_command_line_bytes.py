@@ -1,16 +1,22 @@
 """Bytes on the command line: what `scan` shows, `get` takes, and what is no UTF-8 is a byte like any other."""
 
+import json
 import os
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Final
 
+import click
 import pytest
 
+from hbtable.launch.cli.shell_commands import COMMANDS
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.server import ServerProcess
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration
@@ -61,6 +67,60 @@ def test_bytes_that_are_no_text_are_taken_as_they_are(server: ServerProcess) -> 
     with closing(server.connect()) as connection:
         assert connection.table("t").row(b"raw\xff\xfe") == {b"f:\xfd": b"\x80"}
     assert b"value=\\x80" in hbtable(server, "get", "t", raw).stdout
+
+
+NUMBER: Final = struct.pack(">q", 7)
+EFFECTS: Final = {
+    "put": (["t", "r", "COLUMN", "new"], b"new"),
+    "append": (["t", "r", "COLUMN", "+"], NUMBER + b"+"),
+    "incr": (["t", "r", "COLUMN", "5"], struct.pack(">q", 12)),
+    "delete": (["t", "r", "COLUMN"], None),
+    "deleteall": (["t", "r", "COLUMN"], None),
+    "get_counter": (["t", "r", "COLUMN"], NUMBER),
+    "get": (["t", "r", "COLUMN"], NUMBER),
+    "scan": (["t", "--columns", "COLUMN", "--prefix", "r"], NUMBER),
+    "count": (["t", "--columns", "COLUMN", "--prefix", "r"], NUMBER),
+}
+"""Arguments of each command that takes a column, and the value of a counter of 7 behind it; None: no cell."""
+
+
+def takes_a_column(command: click.Command) -> bool:
+    named = [(parameter.name, parameter.metavar or "") for parameter in command.params]
+    return any(name in ("column", "columns") or ":QUALIFIER" in metavar for name, metavar in named)
+
+
+def test_every_command_that_takes_a_column_is_here() -> None:
+    assert {command.name for command in COMMANDS if takes_a_column(command)} == EFFECTS.keys()
+
+
+@pytest.mark.parametrize("qualifier", ["http://cnn.com", "n:toLong", "n:", ":", ":n", "a:b:c", r"\x3A\x3A"])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_the_first_colon_divides_a_column(server: ServerProcess, name: str, qualifier: str) -> None:
+    """What the qualifier begins with, as far as its own colon, is another column, which stays as it is."""
+    arguments, after = EFFECTS[name]
+    whole = b"f:" + qualifier.replace(r"\x3A", ":").encode()
+    others = {b"f:" + whole[2:].partition(b":")[0]: NUMBER, b"f:": NUMBER, b"f:z": NUMBER}
+    url = f"127.0.0.1:{server.port}"
+    with closing(server.connect()) as connection:
+        table = connection.table("t")
+        table.delete(b"r")
+        table.put(b"r", {**others, whole: NUMBER})
+        given = [f"f:{qualifier}" if argument == "COLUMN" else argument for argument in arguments]
+        done = run_warm(name, "--url", url, "--format", "json", *given)
+        assert done.returncode == 0, done.stderr
+        assert table.row(b"r") == {**others, **({} if after is None else {whole: after})}
+    answer = json.loads(done.stdout or "null")
+    if name in ("get", "scan"):
+        assert [cell["column"] for cell in answer] == [whole.decode()]
+    elif name in ("count", "get_counter"):
+        assert answer == (1 if name == "count" else [{"counter": 7}])
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_column_without_a_letter_is_misuse(server: ServerProcess, name: str) -> None:
+    """A variable of a script that is not set, and `deleteall` would take the whole row."""
+    given = ["" if argument == "COLUMN" else argument for argument in EFFECTS[name][0]]
+    assert run_warm(name, "--url", f"127.0.0.1:{server.port}", *given).returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,15 @@ def _cell_bytes(text: str) -> bytes:
     return from_binary(_name(text))
 
 
+def _column(text: str) -> object:
+    """A column as answers show it: whatever follows its first colon is the qualifier."""
+    from hbtable.shell.arguments.columns import undivided
+
+    if not text:
+        raise click.BadParameter("a column is written FAMILY or FAMILY:QUALIFIER: there is nothing in its place")
+    return undivided(_cell_bytes(text))
+
+
 class _Server(NamedTuple):
     """The options by which a command is told of its server, as they were given."""
 
@@ -145,7 +154,7 @@ def get(url: str, form: str, table: str, row: str, columns: tuple[str, ...], ver
     r"""Shows the cells of one row. ROW and COLUMNS may hold \xHH for a byte, as answers show it."""
     arguments: list[object] = [_name(table), _cell_bytes(row)]
     if columns:
-        arguments.append({b"COLUMN": [_cell_bytes(column) for column in columns], b"VERSIONS": versions})
+        arguments.append({b"COLUMN": [_column(column) for column in columns], b"VERSIONS": versions})
     elif versions > 1:
         arguments.append({b"TIMERANGE": [0, 2**63 - 1], b"VERSIONS": versions})
     _run(url, form, "get", arguments)
@@ -161,7 +170,7 @@ def get(url: str, form: str, table: str, row: str, columns: tuple[str, ...], ver
 @click.option("--timestamp", type=int, help="Milliseconds since 1970. Default: the server's time.")
 def put(url: str, form: str, table: str, row: str, column: str, value: str, timestamp: int | None) -> None:
     r"""Writes one cell. ROW, COLUMN and VALUE may hold \xHH for a byte, as answers show it; \x5C is a backslash."""
-    _run(url, form, "put", [_name(table), *map(_cell_bytes, (row, column, value)), timestamp])
+    _run(url, form, "put", [_name(table), _cell_bytes(row), _column(column), _cell_bytes(value), timestamp])
 
 
 def _scan_options(function: _Function) -> _Function:
@@ -217,7 +226,7 @@ def _scan_hash(
     if filter_text is not None:
         given[b"FILTER"] = _name(filter_text)
     if columns:
-        given[b"COLUMNS"] = [_cell_bytes(column) for column in columns]
+        given[b"COLUMNS"] = [_column(column) for column in columns]
     return given
 
 
@@ -268,6 +277,8 @@ def _plain(name: str, syntax: str, what: str) -> click.Command:
     def run(url: str, form: str, arguments: tuple[str, ...]) -> None:
         of_cells = _cell_bytes if name in _OF_CELLS else _name
         values: list[object] = [*map(_name, arguments[:1]), *map(of_cells, arguments[1:])]
+        if name in _OF_CELLS and len(arguments) > 2:
+            values[2] = _column(arguments[2])
         if name in _NUMBERED and len(arguments) > 3:
             if not arguments[3].removeprefix("-").isdigit():
                 raise click.BadParameter(f"{arguments[3]!r} is no whole number")

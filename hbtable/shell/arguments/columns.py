@@ -1,7 +1,8 @@
 """Column names as people type them: `family`, `family:`, `family:qualifier`, `family:qualifier:converter`.
 
 What follows the second colon says how to show values: a method of HBase's Bytes (toInt) or c(Class).method. So no
-qualifier with a colon can be named here. `family:` is the column with the empty qualifier.
+qualifier with a colon can be named in the shell's language. `family:` is the column with the empty qualifier. Commands
+of hbtable's own (`hbtable put`) hand over a Column: there the first colon divides, and the qualifier is the rest.
 """
 
 import struct
@@ -29,7 +30,16 @@ class Column(NamedTuple):
         return AdminColumn(self.family, self.qualifier)
 
 
+def undivided(name: bytes) -> Column:
+    """`family`, `family:` or `family:qualifier`, whose qualifier may hold colons."""
+    family, colon, qualifier = name.partition(b":")
+    return Column(family, qualifier if colon else None)
+
+
 def parse(name: Value) -> Column:
+    """A name in the shell's language, or a Column as it is."""
+    if isinstance(name, Column):
+        return name
     family, colon, rest = text_of(name, "a column").partition(b":")
     if not colon:
         return Column(family, None)
