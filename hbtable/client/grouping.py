@@ -33,37 +33,46 @@ def rows_within(rows: Sequence[bytes], record: TabletRecord) -> bool:
 
 @switches
 def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutation]) -> Sequence[Sequence[RowMutation]]:
-    """One list per tablet, each in the caller's order."""
+    """One list per tablet, each in the caller's order. All changes of a row are in one list, also where it was learned
+    meanwhile that the row's tablet has split: lists are written in parallel, and the later change has to win."""
     puts = puts_in_columns(mutations)
     if puts is not None:
         return _puts_by_tablet(find, table_id, puts)
     groups: dict[int, list[RowMutation]] = {}
+    of_row: dict[bytes, list[RowMutation]] = {}
     start = stop = b""
     group: list[RowMutation] | None = None
     for mutation in mutations:
         row = mutation.row
         check_bytes("the row", row)
-        if group is None or row < start or (stop and row >= stop):
-            record = find(table_id, row)
-            start, stop = record.range
-            group = groups.setdefault(record.tablet_id, [])
-        group.append(mutation)
+        known = of_row.get(row)
+        if known is None:
+            if group is None or row < start or (stop and row >= stop):
+                record = find(table_id, row)
+                start, stop = record.range
+                group = groups.setdefault(record.tablet_id, [])
+            known = of_row[row] = group
+        known.append(mutation)
     return list(groups.values())
 
 
 @switches
 def _puts_by_tablet(find: Find, table_id: int, puts: PutBatch) -> list[PutBatch]:
     groups: dict[int, tuple[list[bytes], list[bytes]]] = {}
+    of_row: dict[bytes, tuple[list[bytes], list[bytes]]] = {}
     start = stop = b""
     group: tuple[list[bytes], list[bytes]] | None = None
     for row, value in zip(puts.rows, puts.values, strict=True):
         check_bytes("the row", row)
-        if group is None or row < start or (stop and row >= stop):
-            record = find(table_id, row)
-            start, stop = record.range
-            group = groups.setdefault(record.tablet_id, ([], []))
-        group[0].append(row)
-        group[1].append(value)
+        known = of_row.get(row)
+        if known is None:
+            if group is None or row < start or (stop and row >= stop):
+                record = find(table_id, row)
+                start, stop = record.range
+                group = groups.setdefault(record.tablet_id, ([], []))
+            known = of_row[row] = group
+        known[0].append(row)
+        known[1].append(value)
     return [PutBatch(puts.family, puts.qualifier, puts.timestamp, *group) for group in groups.values()]
 
 
