@@ -120,6 +120,19 @@ def partly_written(
     return error
 
 
+@switches
+def not_written(
+    error: HbtableError, mutations: Sequence[RowMutation], pause: Callable[[], object]
+) -> Sequence[RowMutation]:
+    """Those of `mutations`, whose writing ended with `error`, that were surely not written, in their order. Of more
+    than a single call's an error does not tell them apart (ended_early)."""
+    told = _told(error)
+    if told is None:
+        return mutations if isinstance(error, _NOT_APPLIED) else ()
+    rows = _rows_of_parts([part for part in told.parts if isinstance(part.error, _NOT_APPLIED)], pause)
+    return [mutation for mutation in with_pauses(mutations, pause) if mutation.row in rows]
+
+
 def _told(error: HbtableError) -> _Told | None:
     told = vars(error).get("told")
     return told if isinstance(told, _Told) else None

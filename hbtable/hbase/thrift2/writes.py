@@ -3,9 +3,11 @@
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple, TypeVar, final
 
+from hbtable.client.partly_written import not_written
 from hbtable.client.table_calls import TableCalls
 from hbtable.client.whole_rows import Families, NamedFamilies, with_all_families
 from hbtable.client.write_parts import MOST_ROWS
@@ -140,7 +142,8 @@ class Thrift2WriteCalls:
 
     @switches
     def _mutate(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
-        """The good ones are carried out where others are refused."""
+        """The good ones are carried out where others are refused, and each once: to delete the newest version again
+        would delete the one before, and what is deleted or put again would hide what others wrote since."""
         if not mutations:
             self._tables.canonical(table)
             return
@@ -154,31 +157,37 @@ class Thrift2WriteCalls:
         named = self._tables.named(table)
         if len(mutations) > _ROWS_BETWEEN_PAUSES:
             self._pause()  # since they were decoded
-        if len(mutations) > MOST_ROWS:
+        if len(mutations) <= MOST_ROWS:
+            refused = self._part(named, mutations)
+        else:
             self._tables.check_mutations(table, mutations)
-        try:
-            if len(mutations) <= MOST_ROWS:
-                apply(named, mutations)
-                return
-            stop = 0
+            refused, stop = None, 0
             while stop < len(mutations):
                 first, stop = stop, stop + self._rows_of_a_part(mutations)
-                apply(named, mutations[first:stop])
+                of_part = self._part(named, mutations[first:stop])
+                refused = refused or of_part
                 self._pause()
-        except AccessDenied:
-            raise  # of all rows together, as of one region's in HBase
-        except InvalidRequest:
-            if len(mutations) > 1:
-                self._one_by_one(table, mutations)
-            raise
+        if refused is not None:
+            try:
+                raise refused
+            finally:
+                del refused  # its traceback holds this frame, and with it all mutations, until garbage is looked for
 
     @switches
-    def _one_by_one(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
-        for mutation in with_pauses(mutations, self._pause, _COUNTERS_BETWEEN_PAUSES):
-            try:
-                apply(self._tables.named(table), (mutation,))
-            except InvalidRequest:
-                continue  # the first of them is what the caller is told
+    def _part(self, named: TableCalls, mutations: Sequence[RowMutation]) -> InvalidRequest | None:
+        """Its first refusal."""
+        try:
+            apply(named, mutations)
+        except AccessDenied:
+            raise  # of all rows together, as of one region's in HBase
+        except InvalidRequest as error:
+            if len(mutations) > 1:
+                left = not_written(error, mutations, self._pause)
+                for mutation in with_pauses(left, self._pause, _COUNTERS_BETWEEN_PAUSES):
+                    with suppress(InvalidRequest):  # the first of them is what the caller is told
+                        apply(named, (mutation,))
+            return error
+        return None
 
     @switches
     def _with_families(self, table: bytes, change: Callable[[Families], T]) -> T:
