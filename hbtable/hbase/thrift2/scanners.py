@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from typing import Final, final
 
+from hbtable.client.scanning import BETWEEN_TABLETS
 from hbtable.errors import ScannerNotFound
 from hbtable.hbase.calls.scanner_calls import ScannerCalls, range_of
 from hbtable.hbase.calls.scanners import Scanner
@@ -74,13 +75,13 @@ class Thrift2ScannerCalls:
 
 
 def _goes_on(scanner: Scanner, row: bytes, following: bytes | None) -> bool:
-    """Whether another piece of the row comes."""
+    """Whether another piece of the row comes. Positions behind a whole row count more cells than a row can have."""
     if not scanner.request.cells_per_row:
         return False
     if following is not None:
         return following == row
     position = scanner.position
-    return position is not None and position.row == row and position.cells_done > 0
+    return position is not None and position.row == row and 0 < position.cells_done < BETWEEN_TABLETS
 
 
 def _limited(scanner: Scanner, pieces: list[TResult], before: ScanPosition | None) -> list[TResult]:
