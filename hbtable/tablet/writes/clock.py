@@ -25,7 +25,10 @@ from typing import final
 @final
 class TabletClock:
     """Gives writes their timestamps. Hot: tick() once per call of mutate, the row methods only while `rows_ahead` is
-    true or for a delete."""
+    true or for a delete.
+
+    Only whoever builds a write may call tick(): it forgets rows that the tablet's time has passed, and of a write that
+    is built meanwhile, and goes on with the time of its beginning, they are not passed."""
 
     __slots__ = (
         "_clock_seconds",
@@ -47,7 +50,7 @@ class TabletClock:
         self._crept = (0.0, 0, 0)
         """While the wall clock is behind: since when, from which time on, and where that has led."""
         self.last = 0
-        """The tablet's time: last answer of tick()."""
+        """The tablet's time: last answer of now() or tick()."""
         self.highest = 0
         """The newest time assigned to any operation; some row's may be ahead of `last`. 0: none yet."""
         self.rows_ahead = False
@@ -58,16 +61,17 @@ class TabletClock:
         self._young_until = 0
         self._old_until = 0
 
-    def tick(self) -> int:
+    def now(self) -> int:
         """The tablet's time now, in milliseconds."""
         now = self._wall_millis()
-        if now <= self.last:
-            if now == self.last:
-                return now
-            now = self._creep()
-            if now <= self.last:
-                return self.last
+        if now < self.last:
+            now = max(self._creep(), self.last)
         self.last = now
+        return now
+
+    def tick(self) -> int:
+        """As now(), of a write that is built: rows whose times are all past are forgotten."""
+        now = self.now()
         if self.rows_ahead and now > self._old_until:
             self._old, self._old_until = self._young, self._young_until
             self._young, self._young_until = {}, 0

@@ -365,7 +365,7 @@ class ReadModifyWriter:
     def _is_ahead(self, row: bytes, cell: Cell) -> bool:
         """Whether the cell lies in the future of this row's clock."""
         clock = self._state.clock
-        return cell[1] > max(clock.tick(), clock.floors(row)[0])
+        return cell[1] > max(clock.now(), clock.floors(row)[0])
 
 
 def _compared(row: bytes, cells: Sequence[Cell]) -> None:
