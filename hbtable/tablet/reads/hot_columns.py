@@ -8,7 +8,8 @@ sought anew behind the column. Settled means, newest first:
     (a row that is put and deleted again and again, as a lock is, leaves thousands)
   * or plain puts of as many different times as the read may return: those that follow are excess versions. (If a
     family marker or the family's time to live hides these, it hides what follows, too.) Not so where cells have a time
-    to live of their own, markers of one exact version may hide some, or a time range may leave out the newest
+    to live of their own, markers of one exact version may hide some, or a time range may leave out the newest. The time
+    of the list's first put does not count: a marker of that very version may have ended the list before
 Nothing is settled where sequence decides (NEW_VERSION_BEHAVIOR), or where a marker may not count (KEEP_DELETED_CELLS),
 or what is masked is shown (raw reads).
 """
@@ -94,7 +95,8 @@ def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, selection: C
         return True
     family = column[: family_end + 1]
     is_plain = kinds == {PUT} and not selection.timed and not any(key[-1] for key, _ in chunk)
-    is_enough = is_plain and len({key[-18:-10] for key, _ in chunk}) >= min(rule.max_versions, selection.max_versions)
+    times = {key[-18:-10] for key, _ in chunk}
+    is_enough = is_plain and len(times) > min(rule.max_versions, selection.max_versions)
     markers = open_pairs(family + TERMINATOR, family + b"\x00\x02")
     newest, masks_exactly = _family_marker(markers if is_enough else islice(markers, _LONGEST))
     if newest is not None and chunk[-1][0][-18:-10] >= newest:  # times stand inverted in keys

@@ -153,6 +153,20 @@ def test_what_must_not_be_passed_over(
     check(pairs_of(runs), family, spec, size)
 
 
+@pytest.mark.parametrize("ttl", [0, 1], ids=["a marker", "a put that has expired"])
+@pytest.mark.parametrize("size", [16, 64])
+def test_what_masks_the_newest_of_a_list_may_end_the_list_before(size: int, ttl: int) -> None:
+    """Lists have 16, 32, 64 pairs and so on: the last of those that mask nothing, one that masks, and what it masks."""
+    family = FamilySchema(b"f", max_versions=1000)
+    masking = PUT if ttl else DELETE_VERSION
+    ends = {size - 1, 3 * size - 1, 7 * size - 1}
+    for others in sorted({end + step for end in ends for step in (-1, 0, 1)}):
+        runs = [(PUT, b"q", 900, 600, 1, 0), (masking, b"q", 900, 1, 1, ttl), (masking, b"q", 2000, others, 1, ttl)]
+        for versions in (1, size, 2 * size, 4 * size, 8 * size):
+            for most in (versions - 1, versions, versions + 1):
+                check(pairs_of(runs), family, ReadSpec(max_versions=max(1, most)), size)
+
+
 def test_most_versions_are_not_even_read() -> None:
     pairs = pairs_of([(PUT, b"q", 10_000, 5_000, 1, 0), (PUT, b"z", 1, 1, 1, 0)])
     selection = ColumnSelection(LocalityGroupLayout(TableSchema(b"t", {b"f": FamilySchema(b"f")})), ReadSpec(), False)
