@@ -66,7 +66,7 @@ class LogSorting:
         self.runtime = runtime
         self._fs = fs
         self._transport = transport
-        self._expire = expire
+        self.expire = expire
         self.options = options or LogSortingOptions()
         self.out_of_space: Callable[[], bool] = _never
         """The disk is full: what can be done without is not written (Master.watch_room)."""
@@ -79,7 +79,7 @@ class LogSorting:
         if self._fs.exists(list_path(folder)):
             return
         # Before the fence, and not taken from what a list of servers said: a server that came after it is not in it.
-        if not self._expire(incarnation):
+        if not self.expire(incarnation):
             raise Unavailable(f"tablet server {incarnation} lives: its log is not to be recovered")
         runtime = self.runtime
         began = runtime.clock_seconds()

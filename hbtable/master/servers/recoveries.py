@@ -25,6 +25,20 @@ class Recoveries:
         self._metrics = metrics
         self._locks: dict[str, Lock] = {}
         self._done: set[str] = set()
+        self._dead: set[str] = set()
+
+    @switches
+    def is_dead(self, server: str, living: Collection[str]) -> bool:
+        """Whether the server will never serve again; "" is none that does. A list of living servers that lacks it says
+        nothing: the server may have come after the list was made. So the lock service is asked, and the dead are made
+        to stay dead (liveness.py; bug class 39)."""
+        if server in living:
+            return False
+        if server and server not in self._dead:
+            if not self._logs.expire(server):
+                return False
+            self._dead.add(server)
+        return True
 
     def missing(self, records: Iterable[TabletRecord], living: Collection[str]) -> set[str]:
         """Incarnations whose logs one of the tablets needs, and which are not recovered yet. Does not switch."""
@@ -54,3 +68,4 @@ class Recoveries:
         """Forgets a log whose folder was deleted. Does not switch."""
         self._locks.pop(incarnation, None)
         self._done.discard(incarnation)
+        self._dead.discard(incarnation)

@@ -221,7 +221,8 @@ class Placement:
             reason = self.failed_loads.reason(record.tablet_id, record.owner)
             log.warning("master: %s%s", action.why, f"; what it said last: {reason}" if reason else "")
             record = self.taken(record, living, schema.name, patience_seconds)
-        for name in sorted(self.recoveries.missing([record], living)):
+        # Also of servers that live (bug class 39): recover() refuses those, for they may serve the tablet.
+        for name in sorted(self.recoveries.missing([record], {action.server})):
             self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
             unowned, record = record, assigned(record, action.server, self.emptied)
@@ -317,13 +318,13 @@ class Placement:
         changed meanwhile (a split). Its row; None when that is another tablet's. Unavailable when its owner lives and
         does not answer: then it may give the tablet up later, and is placed then (given_up_late)."""
         time = TimeToAsk(ALONE_SECONDS if patience_seconds is None else AGAIN_SECONDS)
-        if record.owner not in living:
-            return self._vacate(record, living, time)
+        if self.recoveries.is_dead(record.owner, living):
+            return self._vacate(record, time, is_dead=True)
         found: list[TabletRecord | None] = []
 
         def work() -> None:
             with self.own_unloads.of(record.tablet_id):
-                found.append(self._vacate(record, living, time))
+                found.append(self._vacate(record, time))
 
         def if_late() -> None:
             if found[0] is not None:
@@ -333,9 +334,8 @@ class Placement:
         return found[0]
 
     @switches
-    def _vacate(self, record: TabletRecord, living: Collection[str], time: TimeToAsk) -> TabletRecord | None:
-        lives = record.owner in living
-        if lives:
+    def _vacate(self, record: TabletRecord, time: TimeToAsk, is_dead: bool = False) -> TabletRecord | None:
+        if not is_dead:
             time.check(record.owner)
             try:
                 self._ask_to_unload(record)
@@ -350,9 +350,9 @@ class Placement:
         # have come after it said that it does not (tabletserver.online_tablets).
         if current.owner and (current.owner, current.generation) == (record.owner, record.generation):
             # Of a dead owner no log is dropped: the next one recovers.
-            vacated = given_back(current) if lives else released(current)
+            vacated = released(current) if is_dead else given_back(current)
             self._catalog.replace_tablet(current, vacated)
-            self.note(current, TAKEN, current.owner, "it did not serve it" if lives else "it was dead")
+            self.note(current, TAKEN, current.owner, "it was dead" if is_dead else "it did not serve it")
             return vacated
         return current
 
@@ -363,7 +363,7 @@ class Placement:
         if self.in_last_room():
             raise OutOfSpace("the last room on the disk is kept for deletes and drops")
         with self.own_unloads.of(record.tablet_id):  # its caller waits for it, so it never comes late
-            self._vacate(record, living, time)
+            self._vacate(record, time, self.recoveries.is_dead(record.owner, living))
 
     @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:
