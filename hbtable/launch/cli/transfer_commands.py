@@ -56,6 +56,9 @@ def import_(
     Of CSV and TSV the first line names the fields. --columns names them for files without such a line; a first line of
     the same names is no row. An empty field is no cell.
 
+    A field of either that begins with a quote ends with one; both are no part of the value, and a quote within is
+    written twice. What else has a quote at the beginning of a field is a bad record.
+
     --errors keeps the records that were skipped as they stand in FILE, to be put right and imported, and in a second
     file, whose name ends in .why, what is wrong with each.
 

@@ -221,7 +221,8 @@ def _field(text: str) -> bytes:
 
 
 def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str] | BadRecord, bytes, int]]:
-    """(fields, the bytes they were, offset behind them in the file): a record with line breaks in quotes is one."""
+    """(fields, the bytes they were, offset behind them in the file): a record with line breaks in quotes is one. Quotes
+    stand around a whole field, or they are no quotes of a file but signs of a value."""
     held: list[bytes] = []
 
     def texts() -> Iterator[str]:
@@ -230,17 +231,32 @@ def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str] | BadReco
             yield line.decode("utf-8", "surrogateescape")
 
     csv.field_size_limit(_LARGEST_FIELD)
-    reader = csv.reader(texts(), delimiter=separator)
+    reader = csv.reader(texts(), delimiter=separator, strict=True)
     while True:
         try:
             fields: list[str] | BadRecord = next(reader)
         except StopIteration:
             return
-        except csv.Error:
-            fields = BadRecord(
-                f"a field without quotes has a carriage return in it, or a field has more than {_LARGEST_FIELD} "
-                "characters: put the field in quotes, or make it shorter"
-            )
+        except csv.Error as error:
+            fields = _unreadable(str(error))
         raw = b"".join(held)
         held.clear()
         yield fields, raw, file.tell()
+
+
+def _unreadable(why: str) -> BadRecord:
+    """`why`: the words of Python's reader."""
+    if "unexpected end of data" in why:
+        return BadRecord(
+            "a field begins with a quote that nothing closes, and takes the rest of the file with it: close it; a "
+            "quote that belongs to a value is written twice, in a field in quotes"
+        )
+    if "expected after" in why:
+        return BadRecord(
+            "a field goes on behind the quote that closes it: put the whole field in quotes, and write each quote "
+            "that belongs to its value twice"
+        )
+    return BadRecord(
+        f"a field without quotes has a carriage return in it, or a field has more than {_LARGEST_FIELD} "
+        "characters: put the field in quotes, or make it shorter"
+    )

@@ -1,7 +1,9 @@
 """Records of files: what is no row is a bad record with a message, never another row and never a trace."""
 
 import io
+import itertools
 import json
+import re
 from pathlib import Path
 
 import pyarrow
@@ -161,6 +163,42 @@ def test_a_carriage_return_without_quotes_is_a_bad_record() -> None:
     found = list(lines(io.BytesIO(b"a\rb,1\nc,2\n"), ","))
     assert isinstance(found[0][0], BadRecord)
     assert found[1] == (["c", "2"], b"c,2\n", 10)
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("quotes", [1, 2, 3])
+def test_a_quote_anywhere_takes_nothing_with_it(separator: str, quotes: int) -> None:
+    """A line is read as it stands, or it is a bad record whole, with what an open quote took in."""
+    field = rf'"(?:[^"]|"")*"|[^"\n{separator}][^\n{separator}]*|'
+    whole_record = re.compile(f"(?:{field})(?:{separator}(?:{field}))*\n")
+    for places in itertools.combinations_with_replacement(range(len("r2,b c,d") + 1), quotes):
+        line = f"r2{separator}b c{separator}d"
+        for place in reversed(places):
+            line = f'{line[:place]}"{line[place:]}'
+        text = f"r1{separator}a\n{line}\nr3{separator}e\n"
+        read = list(lines(io.BytesIO(text.encode()), separator))
+        assert b"".join(raw for _, raw, _ in read).decode() == text
+        for fields, raw, _ in read:
+            assert isinstance(fields, BadRecord) == (not whole_record.fullmatch(raw.decode())), raw
+            if not isinstance(fields, BadRecord):
+                found = re.findall(f"(?:^|{separator})({field})(?=[{separator}\n])", raw.decode())
+                assert fields == [one[1:-1].replace('""', '"') if one[:1] == '"' else one for one in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [(b'r,"a\ns,b\n', "a quote that nothing closes"), (b'r,"a" b\ns,b\n', "behind the quote that closes it")],
+)
+def test_a_bad_quote_is_named(tmp_path: Path, line: bytes, said: str) -> None:
+    """Also in the line that names the fields."""
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b"HBASE_ROW_KEY,f:a\n" + line)
+    record = next(records(file, "csv", (), 0))[0]
+    assert isinstance(record, BadRecord)
+    assert said in str(record)
+    file.write_bytes(line)
+    with pytest.raises(ArgumentError, match=f"line 1, which is to name the fields: .*{said}"):
+        list(records(file, "csv", (), 0))
 
 
 @pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
