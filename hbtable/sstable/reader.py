@@ -19,7 +19,7 @@ from hbtable.sstable.block import Block
 from hbtable.sstable.bloom import ROWCOL, BloomFilter, decode_bloom
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.index import Index, decode_index
-from hbtable.sstable.large_blocks import LARGE_BYTES, read_large
+from hbtable.sstable.large_blocks import LARGE_BYTES, Checksum, read_large
 from hbtable.sstable.layout import FOOTER_BYTES, Footer, decode_footer, unseal, unseal_in_place, unseal_out_of
 from hbtable.sstable.properties import Properties, decode_properties
 from hbtable.switches import switches
@@ -63,10 +63,10 @@ class SSTableReader:
 
     __slots__ = (
         "_cache",
+        "_checksum",
         "_filter",
         "_in_memory",
         "_index",
-        "_is_near",
         "_read_at",
         "footer",
         "length_bytes",
@@ -85,7 +85,7 @@ class SSTableReader:
         index: Index,
         bloom: BloomFilter | None,
         in_memory: bool,
-        is_near: bool,
+        checksum: Checksum | None,
     ) -> None:
         """Use `open`."""
         self._read_at = read_at
@@ -93,7 +93,7 @@ class SSTableReader:
         self._filter = bloom
         self._index = index
         self._in_memory = in_memory
-        self._is_near = is_near
+        self._checksum = checksum
         self.path = path
         self.length_bytes = length_bytes
         self.footer = footer
@@ -109,12 +109,13 @@ class SSTableReader:
         cache: BlockCache,
         footer_checksum: int | None = None,
         in_memory: bool = False,
-        is_near: bool = False,
+        checksum: Checksum | None = None,
     ) -> "SSTableReader":
         """`length_bytes` and `footer_checksum` as METADATA has them; without the latter any whole SSTable will do.
 
-        `in_memory`: its blocks go to the cache's protected share. `is_near`: no read of it is a trip over
-        the network. May switch. Corruption, or UnsupportedFormat when a newer hbtable wrote it.
+        `in_memory`: its blocks go to the cache's protected share. `checksum`: of large values, which are then read
+        apart; None where each read is a trip over the network. May switch. Corruption, or UnsupportedFormat when a
+        newer hbtable wrote it.
         """
         tail_offset = max(0, length_bytes - _OPENING_READ_BYTES)
         tail = _read(read_at, path, tail_offset, length_bytes - tail_offset)
@@ -133,7 +134,7 @@ class SSTableReader:
         first_key = index.first_keys[0] if index.first_keys else b""
         if properties.blocks != len(index.first_keys) or properties.first_key != first_key:
             raise Corruption(path, footer.index_part.offset, "the index and the properties do not agree")
-        return cls(read_at, path, length_bytes, cache, footer, properties, index, bloom, in_memory, is_near)
+        return cls(read_at, path, length_bytes, cache, footer, properties, index, bloom, in_memory, checksum)
 
     @property
     def read_at(self) -> ReadAt:
@@ -323,8 +324,9 @@ class SSTableReader:
             last -= 1
         blocks: dict[int, Block] = {}
         try:
-            if self._is_near and last - first == 1 and offsets[last] - begin >= LARGE_BYTES:
-                large = read_large(partial(_read, self._read_at, self.path), self.path, self._index.handle(first))
+            if self._checksum is not None and last - first == 1 and offsets[last] - begin >= LARGE_BYTES:
+                read_at, handle = partial(_read, self._read_at, self.path), self._index.handle(first)
+                large = read_large(read_at, self.path, handle, self._checksum)
                 if large is not None:
                     if cache_blocks:
                         self._cache.put(self.path, begin, large, self._in_memory)

@@ -18,6 +18,7 @@ from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
 from hbtable.fs.interface import LOCAL, AppendFile, FileSystem
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.sstable.cache import BlockCache
+from hbtable.sstable.large_blocks import Checksum
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
 from hbtable.tablet.compactions.making import Made
@@ -30,11 +31,15 @@ Append = Callable[[bytes], object]
 
 
 @switches
-def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: bool) -> LoadedFile:
-    """Checks the length and the footer's checksum against METADATA's. May switch. Corruption, FileNotFound."""
+def open_sstable(
+    fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: bool, checksum: Checksum | None = None
+) -> LoadedFile:
+    """Checks the length and the footer's checksum against METADATA's. `checksum`: of large values, as they are read.
+    May switch. Corruption, FileNotFound."""
     file = SharedFile(fs.open(ref.path))
+    of_large = checksum if fs.log_kind == LOCAL else None  # a large value apart is one trip more over the network
     reader = SSTableReader.open(
-        file.read_at, ref.path, ref.length_bytes, cache, ref.footer_checksum, in_memory, is_near=fs.log_kind == LOCAL
+        file.read_at, ref.path, ref.length_bytes, cache, ref.footer_checksum, in_memory, of_large
     )
     return LoadedFile(ref, reader)
 
@@ -110,7 +115,7 @@ class SSTableOutput:
             if made is None:
                 self._shared.files_in_flight.discard(path)
                 return None
-            return open_sstable(self._fs, self._cache, SSTableRef(path, *made), in_memory)
+            return open_sstable(self._fs, self._cache, SSTableRef(path, *made), in_memory, self._shared.checksum)
         except BaseException:
             if file.begun:
                 self._drop(path)

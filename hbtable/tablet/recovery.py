@@ -151,7 +151,7 @@ def _open(state: TabletState, key: str, ref: SSTableRef, in_memory: bool) -> Loa
     """A damaged or missing one is no reason to serve nothing of the tablet: the other files and all writes go on."""
     environment = state.environment
     try:
-        return open_sstable(environment.fs, environment.cache, ref, in_memory)
+        return open_sstable(environment.fs, environment.cache, ref, in_memory, environment.shared.checksum)
     except (Corruption, FileNotFound) as error:
         return LoadedFile(ref, UnreadableFile(ref, state.keeper.record, key, error))
 

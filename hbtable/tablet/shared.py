@@ -6,11 +6,14 @@ change happens in the same stretch without a switch as the change of the memtabl
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, final
 
 from hbtable.commitlog.recovery.recovered_edits import SortedRunIndexes
-from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
+from hbtable.crc32 import crc32
+from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Histogram, Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.sstable.large_blocks import Checksum
 from hbtable.tablet.wall_clock import SteadyWallClock
 
 SSTABLE_FOLDER = "sstables"
@@ -31,6 +34,15 @@ def table_of_path(path: str) -> int:
     return int(table, 16)
 
 
+def _compaction_seconds(registry: Registry) -> dict[str, Histogram]:
+    return {
+        kind: registry.histogram(
+            "hbtable_compaction_seconds", "Time of one finished compaction.", LONG_SECONDS_BUCKETS, kind=kind
+        )
+        for kind in ("minor", "merging", "major")
+    }
+
+
 @final
 class SharedState:
     """The state that all tablets of one server share."""
@@ -39,6 +51,7 @@ class SharedState:
         "_files",
         "admit_above_bytes",
         "attention",
+        "checksum",
         "compacted_bytes",
         "compaction_seconds",
         "compactions_on",
@@ -76,6 +89,8 @@ class SharedState:
     ) -> None:
         """Above `memtable_limit_bytes` writers of user tablets wait. Larger: more memory, longer recovery."""
         self.wall = SteadyWallClock(runtime, max_clock_skew_seconds, registry)
+        self.checksum: Checksum = partial(runtime.offload, "file-read", crc32)
+        """Computes that of a large value in a thread, as the value is read."""
         self.incarnation = incarnation
         self.registry = registry
         self.loading = 0
@@ -112,12 +127,7 @@ class SharedState:
         self.flushed_bytes = registry.counter("hbtable_minor_compacted_bytes_total", "SSTable bytes of flushes.")
         self.compacted_bytes = registry.counter("hbtable_compacted_bytes_total", "SSTable bytes of other compactions.")
         self.replaced_bytes = 0  # of files that compactions have replaced: what a collection of garbage finds
-        self.compaction_seconds = {
-            kind: registry.histogram(
-                "hbtable_compaction_seconds", "Time of one finished compaction.", LONG_SECONDS_BUCKETS, kind=kind
-            )
-            for kind in ("minor", "merging", "major")
-        }
+        self.compaction_seconds = _compaction_seconds(registry)
         self.no_workers_until = 0.0
         """clock_seconds(): after worker processes have failed, compactions are computed in this one for a while."""
         self.worker_failures = registry.counter(

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
+from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair, cell_key
 from hbtable.errors import Corruption
 from hbtable.model.mutation import PUT
 from hbtable.sstable.cache import BlockCache
-from hbtable.sstable.large_blocks import LARGE_BYTES, read_large
+from hbtable.sstable.large_blocks import LARGE_BYTES, Checksum, read_large
 from hbtable.sstable.reader import SSTableReader
 from tests.unit.sstable.conftest import Built
 
@@ -25,13 +26,13 @@ def pairs_with_large(small: int, large_bytes: int = LARGE_BYTES + 1) -> list[Pai
     return pairs
 
 
-def opened(built: Built, read: list[bytes], is_near: bool = True) -> SSTableReader:
+def opened(built: Built, read: list[bytes], of_large: Checksum | None = crc32) -> SSTableReader:
     def noted(offset: int, size: int) -> bytes:
         read.append(built.content[offset : offset + size])
         return read[-1]
 
     cache, checksum = BlockCache(1 << 26), built.builder.footer_checksum
-    return SSTableReader.open(noted, "t/x.sst", len(built.content), cache, checksum, is_near=is_near)
+    return SSTableReader.open(noted, "t/x.sst", len(built.content), cache, checksum, checksum=of_large)
 
 
 @pytest.mark.parametrize("cache_blocks", [True, False])
@@ -81,13 +82,13 @@ def test_other_blocks_are_read_as_always(
     built = build(pairs, **options)
     near, far = list[bytes](), list[bytes]()
     assert list(opened(built, near).scan(b"", b"")) == pairs
-    assert list(opened(built, far, is_near=False).scan(b"", b"")) == pairs
+    assert list(opened(built, far, None).scan(b"", b"")) == pairs
     assert set(map(len, far)) <= set(map(len, near))
 
 
 def test_far_files_are_read_in_one_trip_a_block(build: Callable[..., Built]) -> None:
     read: list[bytes] = []
-    reader = opened(build(pairs_with_large(0)), read, is_near=False)
+    reader = opened(build(pairs_with_large(0)), read, None)
     del read[:]
     list(reader.scan(b"", b""))
     assert len(read) == 2
