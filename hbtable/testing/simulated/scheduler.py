@@ -163,12 +163,14 @@ class Scheduler:
             raise RuntimeError("a task cannot run the simulation that it is part of")
         self._hub = getcurrent()
         self.now_micros += STEP_MICROS
-        self._ring_timers()
+        timers = self._timers
+        if timers and timers[0][0] <= self.now_micros:
+            self._ring_timers()
         runnable = self._runnable
         if not runnable:
-            if not self._timers:
+            if not timers:
                 return False
-            self.now_micros = max(self.now_micros, self._timers[0][0])
+            self.now_micros = max(self.now_micros, timers[0][0])
             self._ring_timers()
             return True
         at = int(self.random.random() * len(runnable))
