@@ -103,7 +103,7 @@ verify-all:
 	$(MAKE) verify TURNS=all
 
 .PHONY: verify
-verify: $(VENV)/.test $(VENV)/.web $(VENV)/.engines $(VENV)/.manual $(VENV)/.types # here, as pip takes hbtable out of what two sides would use
+verify: $(VENV)/.verify # here, as pip takes hbtable out of what two sides would use
 	@$(call TIMED,.ci/side-by-side "$(MAKE) long-tests" "$(MAKE) cluster-test-waiting",long tests and the cluster tests that do not measure)
 	@$(call TIMED,$(BIN)/pytest -m "alone$(AND_TAKEN)" $(MEASURING),tests that measure)
 	@$(call TIMED,$(MAKE) cluster-test-alone,cluster tests that measure)
@@ -175,11 +175,12 @@ cluster-test-waiting: $(VENV)/.test
 	$(INSTALL_HDFS)
 	$(BIN)/pytest -n 4 --dist worksteal -m "not alone$(AND_TAKEN)" cluster-tests
 
-# Those that measure use a seventh of two processors, two of them at once, and have nothing but each other beside them.
+# Those that measure use a seventh of two processors where two of them run at once. They have nothing but each other
+# beside them.
 .PHONY: cluster-test-alone
 cluster-test-alone: $(VENV)/.test
 	$(INSTALL_HDFS)
-	$(BIN)/pytest -n 2 --dist worksteal -m "alone$(AND_TAKEN)" cluster-tests
+	$(BIN)/pytest -n 4 --dist worksteal -m "alone$(AND_TAKEN)" cluster-tests
 
 .PHONY: bench
 bench: $(VENV)/.test
@@ -379,6 +380,11 @@ $(VENV)/.spark: $(VENV)/.test
 $(VENV)/.engines: $(VENV)/.test $(VENV)/.spark
 	@$(INSTALL) --editable '.[polars,dask,spark,ray,beam]'
 	@touch $@
+
+# All that `make verify` needs at once: each call of pip makes hbtable's wheel, and looks for what fits, anew.
+$(VENV)/.verify: $(VENV)/.test $(VENV)/.spark
+	@$(INSTALL) --editable '.[web,polars,dask,spark,ray,beam,manual,types]'
+	@touch $(VENV)/.web $(VENV)/.engines $(VENV)/.manual $(VENV)/.types $@
 
 $(VENV)/.types: $(VENV)/.run
 	@$(INSTALL) --editable '.[types]'
