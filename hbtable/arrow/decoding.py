@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from hbtable.arrow.json_types import Check, NamedFloat, check_of
 from hbtable.encoding.number_codes import NUMBER_CODES
 from hbtable.errors import WrongType
 from hbtable.model import names
@@ -60,8 +61,9 @@ def decoder(column: str, type: pa.DataType) -> Decode:
     if kinds.is_string(type) or kinds.is_large_string(type) or kinds.is_string_view(type):
         return lambda values: _texts(values, type)
     if kinds.is_list(type) or kinds.is_struct(type) or kinds.is_map(type):
-        load = partial(json.loads, object_pairs_hook=_single_keys) if _has_map(type) else json.loads
-        return lambda values: _json(values, type, load)
+        hook = _single_keys if _has_map(type) else None
+        load, check = partial(json.loads, parse_constant=NamedFloat, object_pairs_hook=hook), check_of(type)
+        return lambda values: _json(values, type, load, check)
     raise WrongType(
         f"the type of column {_name(column)} is {type}, which no bytes are read as; read it as pyarrow.binary() and "
         "convert it"
@@ -150,19 +152,24 @@ def _single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _json(values: Values, type: pa.DataType, load: Callable[[bytes], Any]) -> pa.Array:
+def _json(values: Values, type: pa.DataType, load: Callable[[bytes], Any], check: Check) -> pa.Array:
     decoded: list[Any] = []
     for at, value in enumerate(values):
         try:
             decoded.append(None if value is None else load(value))
         except (ValueError, RecursionError) as error:  # of UTF-8, too
             raise Undecodable(at, f"it is no JSON: {error}") from None
+
+    def made(of: list[Any]) -> pa.Array:
+        check(of)
+        return pa.array(of, type)
+
     try:
-        return pa.array(decoded, type)
+        return made(decoded)
     except (ValueError, TypeError, OverflowError, RecursionError):
         for at, one in enumerate(decoded):
             try:
-                pa.array([one], type)
+                made([one])
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 raise Undecodable(at, f"its JSON is no {type}: {error}") from None
         raise

@@ -155,6 +155,7 @@ def test_every_type(hbtable_db: hbtable.Database, type: pa.DataType, stored: byt
         (pa.list_(pa.int64()), b"[1", "it is no JSON"),
         (pa.list_(pa.int64()), b'["x"]', "its JSON is no list<"),
         (pa.list_(pa.int8()), b"[1000]", "its JSON is no list<"),
+        (pa.list_(pa.int64()), b"[2.75]", "its JSON is no list<item: int64>: 2.75 is no int64"),
     ],
     ids=str,
 )

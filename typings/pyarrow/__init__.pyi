@@ -79,6 +79,9 @@ class MapArray(ListArray):
     keys: Array
     items: Array
 
+class BaseExtensionType(DataType):
+    storage_type: DataType
+
 class ExtensionArray(Array):
     storage: Array
 
