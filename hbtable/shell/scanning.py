@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import final
 
 from hbtable.hbase.admin.structs import AdminPage, AdminPosition, AdminRow, AdminScan
-from hbtable.model.ranges import successor
+from hbtable.model.ranges import prefix_stop, successor
 from hbtable.shell.arguments.options import ScanOptions
 from hbtable.shell.context import Context
 from hbtable.shell.errors import ServerError
@@ -76,6 +76,8 @@ class PagedScan:
 
     def bounds(self) -> tuple[bytes, bytes] | None:
         """[start, stop) ascending. None: no row can be meant."""
+        if self._options.prefix is not None:
+            return self._options.prefix, prefix_stop(self._options.prefix)
         start, stop = self._options.start, self._options.stop
         if start and start == stop:
             return start, successor(start)

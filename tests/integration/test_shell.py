@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,6 +140,44 @@ def test_one_shot_forms(url: str) -> None:
     assert hbtable("deleteall", "--url", url, "shot", "r1").returncode == 0
     assert hbtable("exists", "--url", url, "shot").stdout == "Table shot does exist\n"
     assert hbtable("drop", "--url", url, "shot").returncode == 1
+
+
+ROWS = ("com", "com.a", "com.b", "com.c", "con", "d")
+BOUNDS = [("--start", "com.b"), ("--stop", "com.c"), ("--prefix", "com."), ("--limit", "0"), ("--limit", "2")]
+
+
+@pytest.fixture(scope="module")
+def rows(url: str) -> str:
+    """The name of a table of them."""
+    puts = "".join(f"put 'rows', '{row}', 'f:', 'v'\n" for row in ROWS)
+    assert shell(url, f"create 'rows', 'f'\n{puts}").returncode == 0
+    return "rows"
+
+
+def meant(start: str | None, stop: str | None, prefix: str | None, limit: int | None, backwards: bool) -> list[str]:
+    order = ROWS[::-1] if backwards else ROWS
+    behind = [row for row in order if start is None or (row <= start if backwards else row >= start)]
+    before = [row for row in behind if stop is None or (row > stop if backwards else row < stop)]
+    return [row for row in before if prefix is None or row.startswith(prefix)][:limit]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("bounds", [one for size in range(5) for one in itertools.combinations(BOUNDS, size)], ids=str)
+def test_each_option_of_a_scan_counts_or_is_misuse(
+    url: str, rows: str, bounds: tuple[tuple[str, str], ...], backwards: bool
+) -> None:
+    given = dict(bounds)
+    words = ["--url", url, "--format", "json", *itertools.chain(*bounds), *(["--reversed"] if backwards else []), rows]
+    refused = given.get("--limit") == "0" or ("--prefix" in given and ("--start" in given or "--stop" in given))
+    scanned = hbtable("scan", *words)
+    start, stop, prefix, limit = (given.get(f"--{name}") for name in ("start", "stop", "prefix", "limit"))
+    expected = meant(start, stop, prefix, None if limit is None else int(limit), backwards)
+    assert scanned.returncode == (2 if refused else 0), scanned.stderr
+    assert refused or [one["row"] for one in json.loads(scanned.stdout)] == expected
+    if not backwards and limit is None:
+        counted = hbtable("count", *words)
+        assert counted.returncode == (2 if refused else 0)
+        assert refused or counted.stdout == f"{len(expected)}\n"
 
 
 def test_a_script_may_begin_with_a_mark_of_utf_8(url: str, tmp_path: Path) -> None:

@@ -184,8 +184,8 @@ def _scan_options(function: _Function) -> _Function:
     for option in (
         click.option("--columns", multiple=True, metavar="FAMILY[:QUALIFIER]", help="Only these."),
         click.option("--filter", "filter_text", help="In the filter language, such as \"PrefixFilter('a')\"."),
-        click.option("--prefix", help="Rows that begin so."),
-        click.option("--stop", help="Up to this row, not included."),
+        click.option("--prefix", help="Rows that begin so, without --start and --stop."),
+        click.option("--stop", help="Up to this row, not included; with --reversed down to it."),
         click.option("--start", help="From this row."),
     ):
         command = option(command)
@@ -197,14 +197,18 @@ def _scan_options(function: _Function) -> _Function:
 @_format_option
 @_scan_options
 @click.argument("table")
-@click.option("--limit", type=int, default=-1, help="How many rows at most.")
+@click.option("--limit", type=click.IntRange(1), help="How many rows at most.")
 @click.option("--versions", type=click.IntRange(1), default=1, help="How many of each column.")
 @click.option("--reversed", "backwards", is_flag=True, help="From the last row to the first.")
 def scan(
-    url: str, form: str, table: str, limit: int, versions: int, backwards: bool, options: dict[object, object]
+    url: str, form: str, table: str, limit: int | None, versions: int, backwards: bool, options: dict[object, object]
 ) -> None:
     """Shows rows in order."""
-    more: dict[object, object] = {b"LIMIT": limit, b"VERSIONS": versions, b"REVERSED": backwards}
+    more: dict[object, object] = {
+        b"LIMIT": -1 if limit is None else limit,
+        b"VERSIONS": versions,
+        b"REVERSED": backwards,
+    }
     _run(url, form, "scan", [_name(table), {**options, **more}])
 
 
@@ -221,8 +225,14 @@ def count(url: str, form: str, table: str, options: dict[object, object]) -> Non
 def _scan_hash(
     start: str | None, stop: str | None, prefix: str | None, filter_text: str | None, columns: tuple[str, ...]
 ) -> dict[object, object]:
-    rows = {b"STARTROW": start, b"STOPROW": stop, b"ROWPREFIXFILTER": prefix}
+    from hbtable.shell.arguments.options import RowsOfPrefix
+
+    if prefix is not None and not (start is stop is None):
+        raise click.UsageError("--prefix says from where to where: leave --start and --stop out, or --prefix")
+    rows = {b"STARTROW": start, b"STOPROW": stop}
     given: dict[object, object] = {key: _cell_bytes(value) for key, value in rows.items() if value is not None}
+    if prefix is not None:
+        given[b"ROWPREFIXFILTER"] = RowsOfPrefix(_cell_bytes(prefix))
     if filter_text is not None:
         given[b"FILTER"] = _name(filter_text)
     if columns:

@@ -6,7 +6,7 @@ Unknown keys of scan are ignored, those of get refused, as HBase does; see readi
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Final
+from typing import Final, NamedTuple
 
 from hbtable.hbase.admin.structs import AdminColumn, AdminRead
 from hbtable.model.cell import MAX_TIMESTAMP
@@ -42,14 +42,22 @@ class Showing:
     """Nothing of the above was asked for."""
 
 
+class RowsOfPrefix(NamedTuple):
+    """ROWPREFIXFILTER of hbtable's own commands: the rows that begin so, in either direction. That of the language
+    gives no rows with REVERSED, and passes over STARTROW and STOPROW, as in HBase."""
+
+    row: bytes
+
+
 @dataclass(slots=True)
 class ScanOptions:
-    """One scan. `start` and `stop` are in scan direction."""
+    """One scan. `start` and `stop` are in scan direction; with a `prefix` they do not count."""
 
     read: AdminRead
     showing: Showing
     start: bytes = b""
     stop: bytes = b""
+    prefix: bytes | None = None
     reversed: bool = False
     limit: int = -1
     batch: int = 0
@@ -151,7 +159,9 @@ def scan_options(given: Given) -> ScanOptions:
     options = ScanOptions(read, showing, reversed=truth(given.get(b"REVERSED")))
     options.start = _row(given, b"STARTROW")
     options.stop = _row(given, b"STOPROW")
-    if b"ROWPREFIXFILTER" in given:
+    if isinstance(prefix := given.get(b"ROWPREFIXFILTER"), RowsOfPrefix):
+        options.prefix = prefix.row
+    elif b"ROWPREFIXFILTER" in given:
         options.start = _row(given, b"ROWPREFIXFILTER")
         options.stop = prefix_stop(options.start)
     options.limit = whole(given.get(b"LIMIT", -1), "LIMIT")
