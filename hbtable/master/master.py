@@ -29,6 +29,7 @@ from hbtable.master.servers.server_reports import ReportCollector, ServerReports
 from hbtable.master.service import MasterCalls
 from hbtable.master.space_quotas import SpaceQuotas
 from hbtable.master.state_counter import StateCounter
+from hbtable.master.tables.late_truncates import LateTruncates
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.left_tablets import LeftTablets
 from hbtable.master.tablets.normalizer import Normalizer
@@ -131,6 +132,7 @@ class Master:
         self.tables = tables = TableOperations(
             runtime, session, catalog, placing, looks, admit, new_ids, many, shared, unnamed, wake, wall
         )
+        self._collector.exclude_truncates = LateTruncates(catalog, tables.operation, tables.is_busy).exclude
         self._left = LeftTablets(runtime, catalog, placing, collector, self.reports, wake)
         act, rules = (check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)
@@ -150,8 +152,7 @@ class Master:
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due, self._failures, self._servers, self._servers_since = 0.0, 0, frozenset[str](), 0.0
-        self.collections = CollectionTimes(runtime, garbage)
-        self._states = StateCounter(runtime, session, fs, check)
+        self.collections, self._states = CollectionTimes(runtime, garbage), StateCounter(runtime, session, fs, check)
 
     def _offered(self, merges: Toggle) -> MasterCalls:
         admit, deaths = self._mastership.admit, self._runtime.deaths.ever

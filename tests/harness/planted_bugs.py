@@ -28,6 +28,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     unanswered  37   a server is not asked again to give a tablet up when the connection broke; 38 as well
     unheard     38   nobody hears that a tablet left its server
     unlisted    39   a server that a list of the living lacks is taken for dead
+    successor   40   no truncate of an earlier master is taken to be under way
 """
 
 from collections.abc import Callable, Iterator
@@ -51,6 +52,7 @@ from hbtable.hbase.calls.scanners import Scanners
 from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
 from hbtable.master.servers.recoveries import Recoveries
+from hbtable.master.tables.late_truncates import LateTruncates
 from hbtable.master.tablets.late_unloads import LateUnloads
 from hbtable.master.tablets.left_tablets import LeftTablets
 from hbtable.master.tablets.quarantine import Quarantine
@@ -191,6 +193,7 @@ PLANTED = {
     "unplaced": (Patch(LateUnloads, "place", lambda self, record, table: None),),
     "unanswered": (Patch(UnansweredUnloads, "ask_again", _asked_once), _UNHEARD),
     "unheard": (_UNHEARD,),
+    "successor": (Patch(LateTruncates, "exclude", lambda self, tables: True),),
     "unlisted": (Patch(Recoveries, "is_dead", lambda self, server, living: server not in living),),
 }
 

@@ -12,7 +12,7 @@ and acknowledges nothing into files that are gone. What it acknowledged before w
 log, which the second scan shows. The fencing marker outlives the log by a day.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
@@ -35,6 +35,7 @@ from hbtable.master.files.trash import Trash
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.status import Collection
+from hbtable.model.table import TableRecord
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
@@ -153,6 +154,8 @@ class Collector:
         self._options = options
         self._trash = Trash(self._wall_millis, fs, options.trash_seconds, options.trash_bytes)
         self._turn = runtime.lock()
+        self.exclude_truncates: Callable[[Sequence[TableRecord]], bool] = lambda tables: True
+        """LateTruncates.exclude."""
 
     @switches
     def collect(self, reports: Callable[[], ServerReports], out_of_space: bool = False, rows: bool = True) -> Collected:
@@ -275,13 +278,20 @@ class Collector:
 
     @switches
     def _remove_orphans(self, scan: MetadataScan) -> int:
-        """Rows of tables without a name row: a slow split repair put one back after its table was deleted. The name
-        row is written first and removed last, and is read after the scan, so a living table is never taken for one."""
+        """Rows of tables without a name row: a slow split repair put one back after its table was deleted, or a
+        truncate did not end. The name row is written first and removed last, and is read after the scan, so a living
+        table is never taken for one; of one that is truncated see late_truncates.py."""
         # Before the name rows: a table that is being truncated is in one of the two.
         known = self._unnamed | {METADATA_TABLE_ID}
+        tables = self._catalog.tables()
+        known.update(record.table_id for record in tables)
+        orphans = [record for record in scan.tablets if record.table_id not in known]
+        if not orphans or not self.exclude_truncates(tables):
+            return 0
+        known.update(self._unnamed)
         known.update(record.table_id for record in self._catalog.tables())
         removed = 0
-        for record in scan.tablets:
+        for record in orphans:
             if record.table_id not in known:
                 try:
                     self._catalog.delete_tablet(record)

@@ -15,8 +15,8 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
 No name row ever comes back as it was: the states follow each other in one direction, and the schema's version is raised
 by each alter and each time that the table begins to be enabled (_enter); truncate takes a new table id. So a
 compare-and-set that METADATA carries out after its master gave it up, a whole disable and enable later, finds another
-row. A request that was given up by its caller is no danger either: it waits in a fair queue for the table, and is
-refused when that took longer than callers wait.
+row; for the rows that a truncate writes before its own see late_truncates.py. A request that was given up by its caller
+is no danger either: it waits in a fair queue for the table, and is refused when that took longer than callers wait.
 
 One operation per table at a time: its lock is held throughout, also by the cycle when it assigns that table's tablets,
 so that a tablet is never assigned while its table is being disabled. Beside moves, which leave the table as it is,
@@ -52,6 +52,7 @@ from hbtable.master.tables.alterations import Alterations
 from hbtable.master.tables.creation import TableCreation
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
+from hbtable.master.tables.removable import Removable
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
 from hbtable.master.tables.table_locks import TableLocks
 from hbtable.master.tables.tablet_rows import TabletRows
@@ -119,8 +120,7 @@ class TableOperations:
         self._reports = reports
         self._check_master = check_master
         self._parallel_rows = parallel_rows
-        self._without_room: set[int] = set()
-        """Ids of tables whose tablets could not be flushed when they were to be disabled: the disk was full."""
+        self._removable = Removable(self.settled)
         self._locks = locks = TableLocks(runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
         self.namespaces = Namespaces(runtime, session, catalog, check_master)
@@ -173,8 +173,8 @@ class TableOperations:
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
-            if record.state not in (TableState.DISABLED, TableState.DELETING) and not self._has_no_room(record):
-                raise TableNotDisabled(shown(name))
+            if record.state is not TableState.DELETING:
+                self._removable.check(record)
             self._delete(record)
 
     @switches
@@ -209,11 +209,11 @@ class TableOperations:
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
-            if record.state is not TableState.DISABLED and not self._has_no_room(record):
-                raise TableNotDisabled(f"{shown(name)}")
+            self._removable.check(record)
             old = self.settled(record.table_id)
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
             fresh = self._creation.replace_by_empty(record, bounds)
+            self._removable.goes_on(record)
             self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
             self._finish_enabling(fresh)
 
@@ -284,6 +284,7 @@ class TableOperations:
             schema = replace(schema, version=schema.version + 1)
         entered = replace(record, state=state, schema=schema)
         self._catalog.replace_table(record, entered)
+        self._removable.goes_on(record)
         return entered
 
     @switches
@@ -333,7 +334,7 @@ class TableOperations:
             try:
                 results([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
             except OutOfSpace as error:
-                self._without_room.add(record.table_id)
+                self._removable.found_no_room(record)
                 name = shown(record.schema.name)
                 raise OutOfSpace(
                     f"table {name} is not disabled yet, for want of room to flush it: {error}. If it is not needed, "
@@ -344,10 +345,6 @@ class TableOperations:
                     f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying: {error}"
                 ) from error
         raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
-
-    def _has_no_room(self, record: TableRecord) -> bool:
-        """Its disabling began, and waits for room that a drop or a truncate may be to make."""
-        return record.state is TableState.DISABLING and record.table_id in self._without_room
 
     @switches
     def _delete(self, record: TableRecord) -> None:

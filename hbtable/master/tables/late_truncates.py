@@ -1,0 +1,66 @@
+"""Has the truncates of earlier masters end, before tablets that no table names are taken for left over.
+
+A truncate writes the rows of the new tablets first, and then has the table's name row point at them (creation.py). A
+master that dies may have sent that last change, and METADATA's server carry it out at any time later. The next master
+does not know of it: it sees tablets of a table that nobody has heard of. Deleted too early, they would leave a table
+without tablets.
+
+The late change is a compare-and-set. So each name row that it could be about is changed first. Then the late one was
+faster, and the name row tells, or it is refused. Which rows: of tables that are disabled, or were to be and found no
+room for it (tables.py). Once for each: what this master begins it knows of, and a table that is disabled later has been
+changed by that. It is done as an operation on the table, so that none of those which operators ask for is refused.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Final, final
+
+from hbtable.errors import Conflict, OutOfSpace
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.table import TableRecord, TableState
+from hbtable.switches import switches
+
+_MAY_BE_TRUNCATED: Final = (TableState.DISABLED, TableState.DISABLING)
+
+
+@final
+class LateTruncates:
+    """Excludes them. `operation` and `is_busy` are those of TableOperations."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        operation: Callable[[bytes], AbstractContextManager[object]],
+        is_busy: Callable[[bytes], bool],
+    ) -> None:
+        self._catalog = catalog
+        self._operation = operation
+        self._is_busy = is_busy
+        self._excluded: set[int] = set()
+        """By the table's id."""
+
+    @switches
+    def exclude(self, tables: Iterable[TableRecord]) -> bool:
+        """On return no truncate of an earlier master changes one of these tables any more; one that ended meanwhile is
+        in the name rows. False where that could not be brought about now: a table is worked on, or the disk is full."""
+        return all(self._is_excluded(table) for table in tables if table.state in _MAY_BE_TRUNCATED)
+
+    @switches
+    def _is_excluded(self, table: TableRecord) -> bool:
+        if table.table_id in self._excluded:
+            return True
+        name = table.schema.name
+        if self._is_busy(name):  # perhaps for as long as one of its servers hangs
+            return False
+        with self._operation(name):
+            current = self._catalog.read_table(name)
+            if current is not None and current.table_id == table.table_id and current.state in _MAY_BE_TRUNCATED:
+                # The state stays; the version alone makes it another row.
+                schema = replace(current.schema, version=current.schema.version + 1)
+                try:
+                    self._catalog.replace_table(current, replace(current, schema=schema))
+                except (Conflict, OutOfSpace):
+                    return False
+        self._excluded.add(table.table_id)
+        return True
