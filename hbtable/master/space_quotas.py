@@ -9,9 +9,10 @@ while nobody serves it, and while a server does not answer. A file that two tabl
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Protocol, final
 
-from hbtable.errors import NotFound, TableNotDisabled
+from hbtable.errors import NotFound, TableNotDisabled, TableNotEnabled
 from hbtable.lockservice.interface import Session
 from hbtable.master.background_work import BackgroundWork
 from hbtable.metadata.catalog import Catalog
@@ -33,7 +34,7 @@ class _Tables(Protocol):
     @switches
     def enable_table(self, name: bytes) -> None: ...
     @switches
-    def disable_table(self, name: bytes) -> None: ...
+    def disable_table(self, name: bytes, begins: Callable[[], None]) -> None: ...
 
 
 @final
@@ -95,15 +96,22 @@ class SpaceQuotas(BackgroundWork):
         limit = quotas.space_limit(name)
         wanted = limit is not None and limit.violated and limit.policy is SpacePolicy.DISABLE
         if wanted and table.state is TableState.ENABLED:
-            log.warning("table %s is disabled: it holds more than its limit of space", shown(name))
-            self._file.change(lambda known: known.with_disabled(name, True))
-            self._tables.disable_table(name)
+            try:
+                self._tables.disable_table(name, partial(self._begin_to_disable, name))
+            except (NotFound, TableNotEnabled) as error:
+                log.info("table %s is not disabled for its limit of space: %s", shown(name), error)
         elif not wanted and name in quotas.disabled:
             try:
                 self._tables.enable_table(name)
             except (NotFound, TableNotDisabled) as error:
                 log.info("table %s is not enabled again: %s", shown(name), error)
             self._file.change(lambda known: known.with_disabled(name, False))
+
+    @switches
+    def _begin_to_disable(self, name: bytes) -> None:
+        """Nobody else can disable the table meanwhile."""
+        log.warning("table %s is disabled: it holds more than its limit of space", shown(name))
+        self._file.change(lambda known: known.with_disabled(name, True))
 
     @switches
     def _sizes(self, tables: Iterable[TableRecord]) -> dict[bytes, int]:

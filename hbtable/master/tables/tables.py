@@ -187,12 +187,15 @@ class TableOperations:
             self._finish_enabling(self._enter(record, TableState.ENABLING))
 
     @switches
-    def disable_table(self, name: bytes) -> None:
+    def disable_table(self, name: bytes, begins: Callable[[], None] = lambda: None) -> None:
+        """`begins` may switch, and is called when this call is the one that disables the table, before it does."""
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
             if record.state not in (TableState.ENABLED, TableState.DISABLING):
                 raise TableNotEnabled(f"{shown(name)} is disabled.")
+            if record.state is TableState.ENABLED:
+                begins()
             self._finish_disabling(self._enter(record, TableState.DISABLING))
 
     @switches
