@@ -187,10 +187,15 @@ class Quotas:
     def _space_limits(self) -> dict[tuple[bytes, bytes], SpaceLimit]:
         return {(one.namespace, one.table): one for one in self.space}
 
-    def measured(self, sizes: Mapping[bytes, int], away: Iterable[bytes]) -> "Quotas":
+    def measured(
+        self, sizes: Mapping[bytes, int], away: Iterable[bytes], unknown: Iterable[bytes] | None = ()
+    ) -> "Quotas":
         """The settings with what the sizes of all tables mean for the limits. `away`: tables that are disabled because
-        of theirs."""
+        of theirs. `unknown`: tables that have this size at least; None: so have all, and there may be more."""
         kept = {limit for limit in map(self.space_limit, away) if limit is not None and limit.violated}
+        for name in unknown or ():
+            both = (b"", name), (names.split(name)[0], b"")
+            kept.update(one for one in self.space if one.violated and (one.namespace, one.table) in both)
         totals: dict[tuple[bytes, bytes], int] = {}
         for table, size in sizes.items():
             namespace = names.split(table)[0]
@@ -199,7 +204,7 @@ class Quotas:
         space = []
         for one in self.space:
             over = totals.get((one.namespace, one.table), 0) > one.limit
-            space.append(one._replace(violated=over or one in kept))
+            space.append(one._replace(violated=over or one in kept or (one.violated and unknown is None)))
         return self._with(self.throttles, self.exempt, space)
 
     def with_disabled(self, table: bytes, disabled: bool) -> "Quotas":

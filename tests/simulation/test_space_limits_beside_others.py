@@ -2,8 +2,10 @@
 
 import pytest
 
+from hbtable.errors import DataDamaged, Unavailable
 from hbtable.model.table import TableState
 from tests.harness.counted_cluster import CountedCluster
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.hanging_calls import hang
 
 ON, OFF = TableState.ENABLED, TableState.DISABLED
@@ -68,3 +70,85 @@ def test_a_table_that_an_operator_disabled_meanwhile_stays_disabled(machine, sec
         scene.comes_to(ON, OFF)
 
     scene.play(act, b"n:a", b"n:b")
+
+
+class NotNow(DelegatingFake):
+    """The operations of tables. One cannot be disabled, nor enabled."""
+
+    def enable_table(self, name):
+        self._check(name)
+        self.inner.enable_table(name)
+
+    def disable_table(self, name, begins):
+        self._check(name)
+        self.inner.disable_table(name, begins)
+
+    def _check(self, name):
+        if name == b"n:a":
+            raise Unavailable("one of its tablets is held back")
+
+
+def test_a_table_that_cannot_be_enabled_keeps_no_other_disabled(machine):
+    scene = Scene(machine, 32)
+
+    def act():
+        scene.limit(1)
+        scene.comes_to(OFF, OFF)
+        scene.space._tables = NotNow(scene.space._tables)
+        scene.limit(0)
+        scene.comes_to(OFF, ON)
+        scene.space._tables = scene.space._tables.inner
+        scene.comes_to(ON, ON)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+def test_a_table_that_cannot_be_disabled_keeps_no_other_enabled(machine):
+    scene = Scene(machine, 33)
+
+    def act():
+        scene.space._tables = NotNow(scene.space._tables)
+        scene.limit(1)
+        scene.comes_to(ON, OFF)
+        scene.space._tables = scene.space._tables.inner
+        scene.comes_to(OFF, OFF)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+class Damaged(DelegatingFake):
+    """Of METADATA a part cannot be read: of the table with this id, or the last names."""
+
+    def __init__(self, inner, table_id=None):
+        super().__init__(inner)
+        self._table_id = table_id
+
+    def tablet_rows(self, table_id, damage=None):
+        return [] if self._is_damaged(table_id == self._table_id, damage) else self.inner.tablet_rows(table_id, damage)
+
+    def tables(self, damage=None):
+        return self.inner.tables(damage)[: -1 if self._is_damaged(self._table_id is None, damage) else None]
+
+    def _is_damaged(self, there, damage):
+        if there:
+            error = DataDamaged("METADATA", 0, "a block of it")
+            if damage is None:
+                raise error
+            damage.append(error)
+        return there
+
+
+@pytest.mark.parametrize("of_names", [False, True])
+def test_a_part_of_metadata_that_cannot_be_read_keeps_no_other_table_from_being_measured(machine, of_names):
+    """And no limit counts as kept for what cannot be told."""
+    scene = Scene(machine, 34)
+
+    def act():
+        catalog = scene.space._catalog
+        scene.admin.set_space_limit(b"", b"n:c", 1, "DISABLE")
+        scene.comes_to(ON, ON, OFF)
+        scene.space._catalog = Damaged(catalog, None if of_names else catalog.read_table(b"n:c").table_id)
+        scene.admin.set_space_limit(b"", b"n:a", 1, "DISABLE")
+        scene.comes_to(OFF, ON, OFF)
+
+    scene.play(act, b"n:a", b"n:b", b"n:c")

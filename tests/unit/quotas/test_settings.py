@@ -134,6 +134,17 @@ def test_a_limit_stays_violated_while_a_table_is_disabled_because_of_it() -> Non
     assert quotas.with_disabled(b"t", True).without(table=b"t").disabled == frozenset()
 
 
+def test_a_limit_stays_violated_while_the_size_of_a_table_is_not_known() -> None:
+    limits = [space(b"", b"n:t", 10), space(b"n", b"", 20), space(b"", b"v", 10)]
+    quotas = Quotas(space=limits).measured({b"n:t": 11, b"n:u": 11, b"v": 11}, ())
+    assert [one.violated for one in quotas.space] == [True, True, True]
+    part = quotas.measured({b"n:t": 1, b"n:u": 11, b"v": 1}, (), unknown=[b"n:t"])
+    assert [one.violated for one in part.space] == [True, False, True]
+    assert quotas.measured({}, (), unknown=None) == quotas
+    more = Quotas(space=limits).measured({b"n:t": 11}, (), unknown=None)
+    assert [one.violated for one in more.space] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     "wrong", [space(b"", b"", 5), space(b"n", b"t", 5), space(b"", b"t", 0), space(b"", b"t", LARGEST_LIMIT + 1)]
 )
