@@ -59,7 +59,7 @@ def mutations_of(
     what is wrong with it, before the first one is made."""
     place = _place(batch.schema, row)
     fields = _fields(batch.schema, row, columns, types)
-    keys = _encoded(_encoder(row, batch.schema.field(place).type), batch.column(place), row, None)
+    keys = _encoded(encoder_of(row, batch.schema.field(place).type), batch.column(place), row, None)
     made = [(one, _encoded(one.encode, batch.column(one.place), one.name, keys)) for one in fields]
     for number, key in enumerate(keys):
         if not key:
@@ -131,7 +131,7 @@ def _place(schema: pa.Schema, name: object) -> int:
 # ---------------------------------------------------------------- bytes
 
 
-class _Unwritable(Exception):
+class Unwritable(Exception):
     """The value at this place has no bytes."""
 
     def __init__(self, at: int, why: str) -> None:
@@ -144,15 +144,15 @@ def _encoded(
 ) -> Sequence[bytes | None]:
     try:
         return encode(values)
-    except _Unwritable as error:
+    except Unwritable as error:
         at, why = error.at, str(error)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         at, why = _first_unreadable(encode, values), str(error)
     where = f"record {at}" if keys is None else f"row {shown(keys[at])}"
     raise WrongValue(f"{where} has a value in field {field!r} that cannot be written: {why}")
 
 
-_UNREADABLE: Final = (pa.ArrowException, ValueError, OverflowError, RecursionError)
+UNREADABLE: Final = (pa.ArrowException, ValueError, OverflowError, RecursionError)
 """Errors of Arrow and Python for values that are not what their type says."""
 
 
@@ -160,7 +160,7 @@ def _first_unreadable(encode: Encode, values: pa.Array) -> int:
     for at in range(len(values)):
         try:
             encode(values.slice(at, 1))
-        except (_Unwritable, *_UNREADABLE):
+        except (Unwritable, *UNREADABLE):
             return at
     return 0
 
@@ -168,15 +168,16 @@ def _first_unreadable(encode: Encode, values: pa.Array) -> int:
 def _converted(name: str, type: pa.DataType, wanted: pa.DataType | None) -> Encode:
     """Makes values of another type of them first, where nothing is lost by it."""
     if wanted is None or wanted == type:
-        return _encoder(name, type)
-    encode, convert = _encoder(name, wanted), converter(name, type, wanted)
+        return encoder_of(name, type)
+    encode, convert = encoder_of(name, wanted), converter(name, type, wanted)
     return lambda values: encode(convert(values))
 
 
-def _encoder(name: str, type: pa.DataType) -> Encode:
-    """WrongType names a field of whose type no bytes are made."""
+def encoder_of(name: str, type: pa.DataType) -> Encode:
+    """WrongType names a field of whose type no bytes are made. What is returned raises Unwritable, or one of
+    UNREADABLE."""
     if isinstance(type, pa.DictionaryType):
-        encode = _encoder(name, type.value_type)
+        encode = encoder_of(name, type.value_type)
         return lambda values: encode(values.cast(type.value_type))
     if str(type) in NUMBER_CODES:
         return _numbers
@@ -230,8 +231,8 @@ def _json(values: pa.Array, type: pa.DataType) -> Sequence[bytes | None]:
         try:
             value = _plain(one.as_py(), type)
             made.append(None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-        except (TypeError, *_UNREADABLE) as error:
-            raise _Unwritable(at, f"it is no JSON: {error}") from None
+        except (TypeError, *UNREADABLE) as error:
+            raise Unwritable(at, f"it is no JSON: {error}") from None
     return made
 
 

@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import random
 import signal
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import happybase
@@ -196,6 +198,41 @@ def test_a_typed_parquet_file_has_the_cells_of_a_happybase_scan(server: WarmServ
         done = CliRunner().invoke(main, command(server, *words)[3:])
         assert (isinstance(done.exception, SystemExit), message in done.output) == (True, True), done.output
         assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_a_typed_export_comes_back_as_it_was(server: WarmServer, tmp_path: Path, names: bool) -> None:
+    """Each of the types, with values of random bits; as to_arrow() has them, too."""
+    import pyarrow.parquet
+
+    from hbtable.arrow.forms import TYPES
+
+    generator = random.Random(7)
+    widths = {name: type.bit_width // 8 for name, type in TYPES.items() if name not in ("bool", "text", "bytes")}
+    random_values: dict[str, Callable[[], bytes]] = {
+        **{name: partial(generator.randbytes, width) for name, width in widths.items()},
+        "bool": lambda: generator.choice([b"\x00", b"\xff"]),
+        "text": lambda: generator.choice(["", "0", "ä\0", "a,b\n"]).encode(),
+        "bytes": lambda: generator.randbytes(generator.randrange(3)),
+    }
+    assert random_values.keys() == TYPES.keys()
+    made = f"typed-{names}"
+    with hbtable_library.connect("127.0.0.1", server.port) as database:
+        tables = [database.create_table(f"{made}-{place}", ["f"]) for place in ("from", "export", "arrow")]
+        for number in range(200):
+            data = {f"f:{name}": of() for name, of in random_values.items() if generator.random() < 0.8}
+            tables[0].put(generator.randbytes(3) + b"%d" % number, {**data, "f:always": "1"})
+        exported, read = tmp_path / "exported.parquet", tmp_path / "read.parquet"
+        types = ",".join([*(f"f:{name}={name}" for name in TYPES), "f:always=text"])
+        hbtable(server, "export", f"{made}-from", "-o", str(exported), "--types", types)
+        asked = {**{f"f:{name}": type for name, type in TYPES.items()}, "f:always": None}
+        pyarrow.parquet.write_table(tables[0].to_arrow(asked).read_all(), read)
+        more = ["--columns", ",".join(["HBASE_ROW_KEY", *asked])] if names else []
+        hbtable(server, "import", f"{made}-export", str(exported), *more)
+        hbtable(server, "import", f"{made}-arrow", str(read), *more)
+        first, *others = (list(table.scan()) for table in tables)
+    assert len(first) == 200
+    assert others == [first, first]
 
 
 def test_a_typed_export_goes_on_when_the_value_is_right(server: WarmServer, tmp_path: Path) -> None:

@@ -59,6 +59,11 @@ def import_(
     A field of either that begins with a quote ends with one; both are no part of the value, and a quote within is
     written twice. What else has a quote at the beginning of a field is a bad record.
 
+    Of Parquet, what export wrote comes back as it was: a record a cell, or with --types the bytes of each value. So do
+    other files with a field row of bytes, and all others named family:qualifier, as Table.to_arrow has them. Files that
+    name HBASE_ROW_KEY are read as a CSV: numbers and times become text, lists and structs JSON. A null is no cell, an
+    empty value is one.
+
     --errors keeps the records that were skipped as they stand in FILE, to be put right and imported, and in a second
     file, whose name ends in .why, what is wrong with each.
 
@@ -105,7 +110,8 @@ def export(
     The server may be a real HBase: its Thrift1, or with --url thrift2://HOST:PORT its Thrift2.
 
     With --types Parquet has a record a row: the newest of each of these columns, as int8 to int64, uint8 to uint64,
-    float, double, bool, text or bytes. Rows with none of them are left out.
+    float, double, bool, text or bytes. Rows with none of them are left out. Import makes the same bytes of it; of a
+    true bool the byte 255, as HBase does.
 
     In CSV and TSV a cell of an empty value cannot be told from none: how many there were is said in the end."""
     from time import perf_counter

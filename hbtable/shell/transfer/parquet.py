@@ -1,13 +1,13 @@
 """Parquet, by pyarrow (an extra: pip install 'hbtable[parquet]').
 
 Exported files have a record a cell: row, column (family:qualifier), timestamp (int64, milliseconds), value, all bytes
-but the timestamp; lossless. Imported are such files, and wide ones, whose columns are named as those of a CSV.
+but the timestamp; lossless. Imported are such files, and those with a record a row (parquet_values.py).
 """
 
 import importlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, final
@@ -15,7 +15,7 @@ from typing import Any, Final, final
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import ArgumentError, ShellError
-from hbtable.shell.transfer.records import BadRecord, Fields
+from hbtable.shell.transfer.records import ROW_KEY, BadRecord, Fields, timestamp_of
 
 _CELLS: Final = ("row", "column", "timestamp", "value")
 _BATCH_RECORDS: Final = 10_000
@@ -108,23 +108,31 @@ def read_rows(path: Path, columns: Sequence[str], offset: int) -> Iterator[tuple
         file = _pyarrow(".parquet").ParquetFile(path)
     except (ValueError, OSError) as error:
         raise ShellError(f"{path} is no Parquet file: {error}") from None
-    names = list(columns) or list(file.schema_arrow.names)
-    found = _records(file, offset)
+    own = list(file.schema_arrow.names)
+    names = list(columns) or own
+    if len(names) != len(own):
+        raise ArgumentError(f"{path} has {len(own)} columns, and {len(names)} are named")
     if sorted(names) == sorted(_CELLS):
-        return _cells(found, [file.schema_arrow.names.index(name) for name in _CELLS], offset)
-    if len(names) != len(file.schema_arrow.names):
-        raise ArgumentError(f"{path} has {len(file.schema_arrow.names)} columns, and {len(names)} are named")
-    return _wide(found, Fields(names), offset)
+        return _cells(_records(file, offset), [names.index(name) for name in _CELLS], offset)
+    from hbtable.shell.transfer.parquet_values import ROW, is_as_read, values_of
+
+    if not columns and is_as_read(file.schema_arrow):
+        names = [ROW_KEY if name == ROW else name for name in names]
+    return _wide(_batches(file, offset), values_of(file.schema_arrow, names), Fields(names), offset)
+
+
+def _batches(file: Any, offset: int) -> Iterator[Any]:
+    """Those of the records from `offset` on."""
+    left = offset
+    for batch in file.iter_batches(batch_size=_BATCH_RECORDS):
+        if left < batch.num_rows:
+            yield batch.slice(left)
+        left = max(0, left - batch.num_rows)
 
 
 def _records(file: Any, offset: int) -> Iterator[tuple[object, ...]]:
-    left = offset
-    for batch in file.iter_batches(batch_size=_BATCH_RECORDS):
-        if left >= batch.num_rows:
-            left -= batch.num_rows
-            continue
-        yield from zip(*(column.slice(left).to_pylist() for column in batch.columns), strict=True)
-        left = 0
+    for batch in _batches(file, offset):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _cells(
@@ -164,18 +172,34 @@ def _cell(key: object, column: object, timestamp: object, value: object) -> tupl
         raise BadRecord(
             f"timestamp is {kind}, and has to be milliseconds since 1970 as a number (int64), or null for now"
         )
+    if timestamp is not None:
+        timestamp_of("timestamp", time)
     family, _, qualifier = column.partition(b":")
     return key, AdminOperation(PUT, family, qualifier, time, value)
 
 
 def _wide(
-    found: Iterator[tuple[object, ...]], fields: Fields, offset: int
+    batches: Iterator[Any], values_of: Callable[[Any], list[Sequence[Any]]], fields: Fields, offset: int
 ) -> Iterator[tuple[AdminMutation | BadRecord, int]]:
-    for number, record in enumerate(found, offset + 1):
-        try:
-            yield fields.mutation([_text(value) for value in record]), number
-        except BadRecord as error:
-            yield _bad(error, number, record), number
+    number = offset
+    for batch in batches:
+        for at, values in enumerate(zip(*values_of(batch), strict=True)):
+            number += 1
+            try:
+                for value in values:
+                    if isinstance(value, BadRecord):
+                        raise value
+                record: AdminMutation | BadRecord = fields.mutation_of_values(values)
+            except BadRecord as error:
+                record = _bad(error, number, [_python(column[at]) for column in batch.columns])
+            yield record, number
+
+
+def _python(value: Any) -> object:
+    try:
+        return value.as_py()
+    except ValueError:  # text that is no UTF-8, nanoseconds
+        return f"{value.type} that cannot be shown"
 
 
 def _bad(error: BadRecord, number: int, record: Sequence[object]) -> BadRecord:
@@ -187,7 +211,4 @@ def _bad(error: BadRecord, number: int, record: Sequence[object]) -> BadRecord:
 
 
 def _text(value: object) -> str:
-    """A missing value is an empty field, which is no cell."""
-    if value is None:
-        return ""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)

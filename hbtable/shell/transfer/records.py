@@ -77,7 +77,7 @@ def from_json(line: bytes) -> AdminMutation:
         cell = _member(where, given, dict, _CELL)
         column = _bytes(f"{where}.column", _field_of(where, cell, "column", _CELL))
         family, _, qualifier = column.partition(b":")
-        timestamp = _timestamp(f"{where}.timestamp", cell["timestamp"]) if "timestamp" in cell else -1
+        timestamp = timestamp_of(f"{where}.timestamp", cell["timestamp"]) if "timestamp" in cell else -1
         value = _bytes(f"{where}.value", _field_of(where, cell, "value", _CELL))
         if "ttl_millis" in cell:
             value = MortalValue.of(value, _lifetime(f"{where}.ttl_millis", cell["ttl_millis"]))
@@ -131,7 +131,8 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-def _timestamp(where: str, given: object) -> int:
+def timestamp_of(where: str, given: object) -> int:
+    """BadRecord."""
     try:
         return whole_number(where, given, 0, LARGEST_I64)
     except InvalidRequest as error:
@@ -196,19 +197,22 @@ class Fields:
         """Empty fields are no cells. BadRecord."""
         if len(fields) != self._width:
             raise BadRecord(f"{len(fields)} fields where {self._width} belong: {self._names}")
-        row = _row_key(_field(fields[self._row]))
+        return self.mutation_of_values([_field(text) if text else None for text in fields])
+
+    def mutation_of_values(self, values: Sequence[bytes | None]) -> AdminMutation:
+        """None is no cell. BadRecord."""
+        row = _row_key(values[self._row] or b"")
         timestamp = -1
         if self._timestamp >= 0:
-            text = fields[self._timestamp]
-            if not (text.isascii() and text.isdigit()):
-                raise BadRecord(
-                    f"field {TIMESTAMP_KEY} is {text[:80]!r}, and has to be a number of milliseconds since 1970"
-                )
-            timestamp = _timestamp(TIMESTAMP_KEY, int(text[:40]))
+            digits = values[self._timestamp] or b""
+            if not digits.isdigit():
+                text = digits[:80].decode("utf-8", "surrogateescape")
+                raise BadRecord(f"field {TIMESTAMP_KEY} is {text!r}, and has to be a number of milliseconds since 1970")
+            timestamp = timestamp_of(TIMESTAMP_KEY, int(digits[:40]))
         operations = [
-            AdminOperation(PUT, family, qualifier, timestamp, _field(fields[place]))
+            AdminOperation(PUT, family, qualifier, timestamp, value)
             for place, family, qualifier in self._columns
-            if fields[place]
+            if (value := values[place]) is not None
         ]
         if not operations:
             raise BadRecord(f"no field but the row key has a value; the fields are {self._names}")

@@ -1,5 +1,7 @@
 """Records of files: what is no row is a bad record with a message, never another row and never a trace."""
 
+import datetime
+import decimal
 import io
 import itertools
 import json
@@ -255,6 +257,80 @@ def test_a_time_of_another_type_is_a_bad_record_of_parquet(tmp_path: Path, given
     assert isinstance(wrong, BadRecord)
     assert "has to be milliseconds since 1970" in str(wrong)
     assert right == AdminMutation(b"s", [AdminOperation(PUT, b"f", b"a", -1, b"v")])
+
+
+@pytest.mark.parametrize("time", [-1, -2, -(2**63)])
+def test_a_time_below_0_is_a_bad_record_of_parquet(tmp_path: Path, time: int) -> None:
+    """-1 stands for now in calls."""
+    file = tmp_path / "cells.parquet"
+    times = pyarrow.array([time, 0], pyarrow.int64())
+    cells = {"row": [b"r", b"s"], "column": [b"f:a"] * 2, "timestamp": times, "value": [b"v"] * 2}
+    pyarrow.parquet.write_table(pyarrow.table(cells), file)
+    (wrong, _), (right, _) = records(file, "parquet", (), 0)
+    assert isinstance(wrong, BadRecord)
+    assert "a time is a number of milliseconds since 1970" in str(wrong)
+    assert right == AdminMutation(b"s", [AdminOperation(PUT, b"f", b"a", 0, b"v")])
+
+
+MOMENT = datetime.datetime.fromisoformat("2026-02-03T04:05:06")
+AS_TEXT = [
+    (pyarrow.binary(), b"", b""),
+    (pyarrow.binary(), b"\xff\0", b"\xff\0"),
+    (pyarrow.large_binary(), b"x", b"x"),
+    (pyarrow.binary(2), b"\0\1", b"\0\1"),
+    (pyarrow.string(), "", b""),
+    (pyarrow.string(), "ä", "ä".encode()),
+    (pyarrow.dictionary(pyarrow.int8(), pyarrow.string()), "de", b"de"),
+    *((type, 7, b"7") for type in (pyarrow.int8(), pyarrow.uint64(), pyarrow.int64())),
+    (pyarrow.float64(), 0.1, b"0.1"),
+    (pyarrow.decimal128(5, 2), decimal.Decimal("1.50"), b"1.50"),
+    (pyarrow.bool_(), True, b"true"),
+    (pyarrow.bool_(), False, b"false"),
+    (pyarrow.date32(), MOMENT.date(), b"2026-02-03"),
+    (pyarrow.timestamp("ms"), MOMENT, b"2026-02-03 04:05:06"),
+    (pyarrow.timestamp("ns"), MOMENT, b"2026-02-03 04:05:06"),
+    (pyarrow.timestamp("ns"), 1, b"1970-01-01 00:00:00.000000001"),
+    (pyarrow.list_(pyarrow.string()), ["x", None], b'["x", null]'),
+    (pyarrow.list_(pyarrow.int64()), [], b"[]"),
+    (pyarrow.struct([("a", pyarrow.int64())]), {"a": 1}, b'{"a": 1}'),
+    (pyarrow.map_(pyarrow.string(), pyarrow.int64()), [("k", 1)], b'{"k": 1}'),
+]
+
+
+@pytest.mark.parametrize(("type", "given", "expected"), AS_TEXT, ids=str)
+def test_each_value_of_a_wide_parquet_file_but_null_is_a_cell(
+    tmp_path: Path, type: pyarrow.DataType, given: object, expected: bytes
+) -> None:
+    file = tmp_path / "rows.parquet"
+    of_type = {"HBASE_ROW_KEY": ["a", "b"], "f:v": pyarrow.array([given, None], type), "f:x": ["1", "1"]}
+    pyarrow.parquet.write_table(pyarrow.table(of_type), file)
+    found = [record for record, _ in records(file, "parquet", (), 0)]
+    one = AdminOperation(PUT, b"f", b"x", -1, b"1")
+    assert found == [
+        AdminMutation(b"a", [AdminOperation(PUT, b"f", b"v", -1, expected), one]),
+        AdminMutation(b"b", [one]),
+    ]
+
+
+def test_a_value_of_parquet_that_has_no_bytes_is_a_bad_record_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    values = pyarrow.array([[b"\xff"], None, []], pyarrow.list_(pyarrow.binary()))
+    pyarrow.parquet.write_table(pyarrow.table({"HBASE_ROW_KEY": ["a", "b", "c"], "f:v": values}), file)
+    (first, _), _, (last, _) = records(file, "parquet", (), 0)
+    assert isinstance(first, BadRecord)
+    assert "field 'f:v' has a value that cannot be written: it is no JSON" in str(first)
+    assert json.loads(first.raw) == {"record": 1, "values": ["a", "[b'\\xff']"]}
+    assert last == AdminMutation(b"c", [AdminOperation(PUT, b"f", b"v", -1, b"[]")])
+
+
+def test_a_type_of_parquet_without_a_text_is_refused_unless_it_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    values = pyarrow.array([1], pyarrow.duration("s"))
+    pyarrow.parquet.write_table(pyarrow.table({"k": ["a"], "f:v": values, "f:x": ["1"]}), file)
+    with pytest.raises(ArgumentError, match=r"field 'f:v' is duration\[s\], of which no text is made"):
+        records(file, "parquet", ["HBASE_ROW_KEY", "f:v", "f:x"], 0).__next__()
+    ((found, _),) = records(file, "parquet", ["HBASE_ROW_KEY", "", "f:x"], 0)
+    assert found == AdminMutation(b"a", [AdminOperation(PUT, b"f", b"x", -1, b"1")])
 
 
 def bad(raw: bytes) -> BadRecord:
