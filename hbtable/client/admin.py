@@ -8,7 +8,7 @@ the table sees the change.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from hbtable.access.user import acting_user
 from hbtable.client.options import ClientOptions
@@ -19,6 +19,7 @@ from hbtable.errors import (
     LockLost,
     OutOfSpace,
     StaleLocation,
+    TableNotDisabled,
     TableNotEnabled,
     TableNotFound,
     Unavailable,
@@ -45,6 +46,12 @@ from hbtable.switches import switches
 _HIDDEN = (TableState.CREATING, TableState.DELETING)
 T = TypeVar("T")
 
+_DONE_BEFORE: Final[dict[str, tuple[type[HbtableError], ...]]] = {
+    "enable_table": (TableNotDisabled,),
+    "disable_table": (TableNotEnabled,),
+    "delete_table": (TableNotFound,),
+}
+"""By call that a master goes on with though it says that it could not be done yet: what refuses it once it is done."""
 _UNLOADED = (TableState.DISABLED, TableState.DISABLING)
 
 
@@ -85,7 +92,7 @@ class Admin(MasterService):
         table = self._table(first if kind is TableName else first.name)
         named = table.name if kind is TableName else replace(first, name=table.name)
         try:
-            return self.ask(lambda master: declared.on(master, (named, *rest)))
+            return self.ask(lambda master: declared.on(master, (named, *rest)), _DONE_BEFORE.get(declared.name, ()))
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
@@ -96,15 +103,20 @@ class Admin(MasterService):
         super().create_table(schema, split_rows, creator or (user.name if user else ""))
 
     @switches
-    def ask(self, call: Callable[[MasterService], T]) -> T:
+    def ask(self, call: Callable[[MasterService], T], done_before: tuple[type[HbtableError], ...] = ()) -> T | None:
         """Again and again while nothing was begun, until there is a master that takes it. Unavailable. LockLost when
-        this process's own session is over: it finds no master any more."""
+        this process's own session is over: it finds no master any more. `done_before`: the refusals of a call that is
+        made again and that the master went on with."""
         retries: RetryCounter | None = None
         while True:
             try:
                 return call(self._transport.master())
             except OutOfSpace:
                 raise
+            except done_before:
+                if retries is None:
+                    raise
+                return None
             except (StaleLocation, Unavailable) as error:
                 self._check_own(error)
                 if retries is None:

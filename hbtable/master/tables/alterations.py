@@ -15,6 +15,7 @@ from hbtable.errors import Conflict
 from hbtable.lockservice.features import FAMILY_IDENTITIES, require
 from hbtable.lockservice.interface import Session
 from hbtable.master.servers.server_reports import AskServers, ServerReports
+from hbtable.master.tables.carrying_on import carry_on
 from hbtable.master.tables.family_identities import adds_families, identified
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tablets.placement import Placement
@@ -53,7 +54,8 @@ class Alterations:
     @switches
     def alter(self, record: TableRecord, schema: TableSchema) -> None:
         """The caller holds the table's operation lock, and has checked the schema. Conflict: somebody else changed it
-        first. InvalidRequest; Unavailable and StaleLocation before the compare-and-set: nothing was changed."""
+        first. InvalidRequest; Unavailable and StaleLocation: nothing was changed. OutcomeUnknown: it was, and servers
+        are still to hear of it, or METADATA gave no answer."""
         if schema.version != record.schema.version + 1:
             raise Conflict(
                 f"table {shown(schema.name)} has schema version {record.schema.version}, so a change must have "
@@ -71,7 +73,8 @@ class Alterations:
             forget(self._session, *(of_table(schema.name, family) for family in sorted(differing)))
         changed = replace(record, schema=identified(record.schema, schema))
         self._catalog.replace_table(record, changed)
-        self._tell_servers(changed)
+        done = f"table {shown(schema.name)} was changed, and not every server knows of it yet"
+        carry_on(self._runtime, done, lambda: self._tell_servers(changed))
 
     @switches
     def tell_stragglers(self, record: TableRecord, reports: ServerReports) -> None:

@@ -49,6 +49,7 @@ from hbtable.master.servers.decommissions import Decommissions
 from hbtable.master.servers.liveness import holds_its_lock
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.alterations import Alterations
+from hbtable.master.tables.carrying_on import carry_on
 from hbtable.master.tables.creation import TableCreation
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
@@ -217,8 +218,8 @@ class TableOperations:
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
             fresh = self._creation.replace_by_empty(record, bounds)
             self._removable.goes_on(record)
-            self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
-            self._finish_enabling(fresh)
+            done = f"table {shown(name)} is empty, and not enabled yet"
+            carry_on(self._runtime, done, lambda: self._finish_truncating(record, fresh))
 
     @contextmanager
     def followed_up(self) -> Iterator[None]:
@@ -352,6 +353,11 @@ class TableOperations:
     @switches
     def _delete(self, record: TableRecord) -> None:
         self._finish_deleting(self._enter(record, TableState.DELETING))
+
+    @switches
+    def _finish_truncating(self, record: TableRecord, fresh: TableRecord) -> None:
+        self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
+        self._finish_enabling(fresh)
 
     @switches
     def _finish_deleting(self, record: TableRecord) -> None:
