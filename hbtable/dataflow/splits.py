@@ -85,7 +85,9 @@ def splits(
 
     All tasks read what has a time before `timestamp`; None: of this moment, by this machine's clock. So what is written
     while the job runs is not in it. This is no snapshot: what is deleted, or loses its last version to a newer one,
-    while the job runs may be missing in it, and what is written with a time of the past may be in it.
+    while the job runs may be missing in it, and what is written with a time of the past may be in it. What was written
+    before the call is missing where its time is ahead of this clock: a server's clock may be ahead, and a row that is
+    deleted and put again many times in a millisecond has times of the next ones (docs/decisions/0006).
 
     `columns` as types by name are for read_arrow(), as in Table.to_arrow. The other arguments are scan()'s; a `filter`
     that counts rows counts those of each split. A database of hbtable.open() is shared from now on (places.place_of).

@@ -223,7 +223,7 @@ def _begun(
 ) -> _Begun:
     if isinstance(to, str):
         _check_empty(to)
-    now = wall_millis() + 1  # behind all that is there
+    now = wall_millis() + 1  # behind what is there, but for times that are ahead of this machine's clock
     begun = _Begun(uuid4().hex, marks, now, source.pieces(now, workers))
     if folder is not None:
         folder.keep(JOB_FILE, [begun])
