@@ -21,7 +21,7 @@ TWO_THREADS = "import sys, threading; threading.Thread(target=sys.stdin.read).st
 PROGRAM = """
 import subprocess, sys
 
-GAP = "import time; before = time.monotonic()\\nwhile time.monotonic() - before < 0.2: before = time.monotonic(); time.sleep(0.01)\\n"
+GAP = "import time; before = time.monotonic()\\nwhile time.monotonic() - before < 0.05: before = time.monotonic(); time.sleep(0.01)\\n"
 
 with subprocess.Popen([sys.executable, "-c", GAP]) as child:
     exec(GAP)
