@@ -27,6 +27,7 @@ from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.watches import Watches
 from hbtable.lockservice.zookeeper.wire import Credentials, Granted
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,8 @@ class ZooKeeperSession:
         self.valid = lease.valid
         self.over = lease.over
         self._held = HeldLocks()
+        self._turns = KeyedLocks[str](runtime)
+        """By node. Where one task gives a lock up while another gets it once more, the keeper would miss it."""
         self._connection = connection = ZooKeeperConnection(hosts, granted, lease, clock, access.credentials)
         self.root = root
         """The node of the cluster; "" for ZooKeeper's own."""
@@ -154,7 +157,8 @@ class ZooKeeperSession:
             self._held.add(target.node, epoch)
             return epoch
 
-        return self._run(work)
+        with self._turns.hold(target.node):
+            return self._run(work)
 
     @switches
     def unlock(self, path: str) -> None:
@@ -165,7 +169,8 @@ class ZooKeeperSession:
             self._held.discard(target.node)
             self._changes.unlock(by, target)
 
-        self._run(work)
+        with self._turns.hold(target.node):
+            self._run(work)
 
     @switches
     def holder(self, path: str) -> VersionedFile | None:
