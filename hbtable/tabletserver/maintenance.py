@@ -154,10 +154,14 @@ class Maintenance:
     def look(self) -> list[Decision]:
         """Plans once, starts the work that has a place, and returns what it started. *Switches* among many tablets."""
         tablets = self._tablets
-        gone = [tablet_id for known in (self._noted, self._resting) for tablet_id in known if tablet_id not in tablets]
+        tried = {tablet_id for tablet_id, _ in self._not_before}
+        every = (self._noted, self._resting, self._unsplittable, tried)
+        gone = [tablet_id for known in every for tablet_id in known if tablet_id not in tablets]
         for tablet_id in in_slices(self._runtime, gone):  # and with it, maybe, all that a tablet is made of
-            self._noted.pop(tablet_id, None)
-            self._resting.pop(tablet_id, None)
+            for known in (self._noted, self._resting, self._unsplittable):
+                known.pop(tablet_id, None)
+            for kind in (Flush, Compact, Split):
+                self._not_before.pop((tablet_id, kind), None)
         facts = []
         for tablet_id, tablet in in_slices(self._runtime, list(self._tablets.items())):
             if self._tablets.get(tablet_id) is tablet:

@@ -4,6 +4,7 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any
 
+from hbtable.errors import Unavailable
 from hbtable.metrics.registry import Registry
 from hbtable.tablet.shared import SharedState
 from hbtable.tabletserver.maintenance import Maintenance
@@ -100,3 +101,38 @@ def test_no_job_is_done_again_and_nothing_is_split_that_a_compaction_made_small(
     assert written.done == [("flush", 64 * MIB)]
     assert large.done == [("compact", 300 * MIB)]
     assert splits == []
+
+
+class Failing(JobsOfTablet):
+    def compact(self, _major: bool, split_bytes: int | None = None) -> None:
+        raise Unavailable("METADATA is away")
+
+
+def test_nothing_is_remembered_of_tablets_that_have_left() -> None:
+    """Thousands come and go while a server lives."""
+    runtime = SimulatedRuntime(2)
+
+    def main() -> None:
+        tablets: Any = {1: Failing(runtime, 1, file_bytes=30 * MIB), 2: JobsOfTablet(runtime, 2, file_bytes=300 * MIB)}
+        tablets[2].merge = ""
+        commit_log: Any = SimpleNamespace(tablets_of_oldest_segment=list, size_bytes=0)
+        session: Any = SimpleNamespace(valid=lambda: True, over=lambda: False)
+        shared = SharedState(runtime, "server", Registry(), 256 * MIB)
+
+        def split(_tablet_id: int, _row: bytes | None, _why: str) -> bool:
+            return False  # it is one row
+
+        options = MaintenanceOptions()
+        maintenance = Maintenance(runtime, tablets, commit_log, shared, split, session, options, 64 * MIB)
+        maintenance.start()
+        runtime.sleep(2)
+        assert {tablet_id for tablet_id, _ in maintenance._not_before} == {1}
+        assert maintenance._unsplittable.keys() == {2}
+        tablets.clear()
+        runtime.sleep(2)
+        assert not maintenance._not_before
+        assert not maintenance._unsplittable
+        maintenance.stop()
+        maintenance.join()
+
+    runtime.run(main)
