@@ -152,6 +152,11 @@ def disable_and_enable(scene):
     scene.cluster.master.calls.enable_table(b"t")
 
 
+def look_at_everything(scene):
+    scene.cluster.master.request_cycle()
+    scene.cluster.runtime.sleep(10)
+
+
 def joins(machine, operation, number, is_answered):
     """False when there were fewer steps."""
     scene = Scene(machine, number, is_answered)
@@ -175,12 +180,20 @@ def joins(machine, operation, number, is_answered):
         cluster.until(scene.is_served_by_its_owners, 60)
         assert scene.read_by_another_client() == scene.machine.expected(range(300), b"last")
         cluster.check_tiling()
+        assert not cluster.master._placement.quarantine.suspects(), "no server died"
 
     cluster.runtime.run(body)
     return steps.is_reached
 
 
-OPERATIONS = {move: 12, merge: 16, empty_a_server: 40, stop_a_server: 40, disable_and_enable: 32}
+OPERATIONS = {
+    move: 12,
+    merge: 16,
+    empty_a_server: 40,
+    stop_a_server: 40,
+    disable_and_enable: 32,
+    look_at_everything: 16,
+}
 """With about so many steps, or until they have taken the tablet from its server."""
 CASES = [
     f"{operation.__name__}, {number}, {when}"

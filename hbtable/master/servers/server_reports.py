@@ -44,6 +44,8 @@ class ServerReports(NamedTuple):
     """They have their lock and are not known otherwise yet."""
     tablet_loads: Mapping[int, TabletLoad] = MappingProxyType({})
     """By tablet, of late; one that was not measured yet is missing."""
+    listed_at: float = math.inf
+    """The time, of the runtime's clock, at which servers began to be looked for."""
 
     @property
     def living(self) -> frozenset[str]:
@@ -89,7 +91,7 @@ class ReportCollector:
     @switches
     def collect(self, struggling: frozenset[str] = frozenset(), table_id: int = EVERY_TABLE) -> ServerReports:
         """Unavailable when the lock service is."""
-        self.collected_at = self._runtime.clock_seconds()
+        self.collected_at = listed_at = self._runtime.clock_seconds()
         living, expired, starting = list_servers(self._session)
         for name in expired:
             self._on_death()
@@ -111,7 +113,8 @@ class ReportCollector:
                 loads[name] = _load(living[name], known[name], name in struggling)
         oldest = {name: dict(known[name].oldest_schemas) for name in loads}
         self._loads.keep_only((one.tablet_ids for one in known.values()), self._runtime.clock_seconds())
-        return ServerReports(loads, frozenset(names).difference(loads), oldest, starting, self._loads.measured(names))
+        silent, measured = frozenset(names).difference(loads), self._loads.measured(names)
+        return ServerReports(loads, silent, oldest, starting, measured, listed_at)
 
     def _unknown(self, server: str) -> KnownTablets:
         return KnownTablets(self._loads, server, self._saw_left, lambda _server: self.on_missed())

@@ -120,7 +120,7 @@ class Placement:
                 served += 1
                 self.failed_loads.served(tablet.tablet_id)
                 self.quarantine.answered(tablet.tablet_id)
-        self.quarantine.look(table, tablets, reports.living)
+        self.quarantine.look(table, tablets, reports.living, reports.listed_at)
         if served == len(tablets):
             return []  # what follows goes over what is remembered of all tablets, and this is asked for each table
         refusals = self.failed_loads.refusals(takers(reports.loads))

@@ -13,6 +13,7 @@ time.
 """
 
 import logging
+import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import final
@@ -76,15 +77,19 @@ class Quarantine:
         if (story := self._stories.get(tablet_id)) is not None:
             story.answered = True
 
-    def look(self, table: bytes, tablets: Iterable[TabletRecord], living: Collection[str]) -> None:
-        """`tablets` of the table with this name; `living` is not older than they are."""
+    def look(
+        self, table: bytes, tablets: Iterable[TabletRecord], living: Collection[str], listed_at: float = math.inf
+    ) -> None:
+        """`tablets` of the table with this name. `listed_at`: when the list of the `living` began to be made; it says
+        nothing of a server that has been given the tablet since, for that may be younger than it (bug class 39)."""
         for tablet in tablets:
             story = self._stories.get(tablet.tablet_id)
             # One that left in order has another owner by now, or none: its server may die as it likes.
             if story is None or not story.server or story.server != tablet.owner:
                 continue
             if tablet.owner not in living:
-                self._died(story, table, tablet)
+                if story.given_at < listed_at:
+                    self._died(story, table, tablet)
             elif not self._is_fresh(story):
                 del self._stories[tablet.tablet_id]
 

@@ -169,3 +169,15 @@ def test_placing_a_tablet_does_not_cost_more_the_more_tablets_are_well(story: St
     story.quarantine._stories = Looked(story.quarantine._stories)  # type: ignore[assignment]
     assert story.quarantine.suspects() == story.quarantine.held() == {20}
     assert "tablet 20" in story.quarantine.message([GOOD, BAD])
+
+
+def test_a_server_is_not_dead_because_a_list_is_older_than_it(story: Story) -> None:
+    listed_at = story.now
+    story.now += 1.0
+    for server in "abcd":
+        story.quarantine.given(BAD.tablet_id, server)
+        story.quarantine.answered(BAD.tablet_id)
+        story.quarantine.look(b"t", [replace(BAD, owner=server)], (), listed_at)
+    assert not story.quarantine.suspects()
+    story.quarantine.look(b"t", [replace(BAD, owner="d")], (), story.now + 1.0)
+    assert story.quarantine.suspects() == {BAD.tablet_id}
