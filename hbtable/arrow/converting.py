@@ -2,6 +2,7 @@
 what it loses, and not all: whether the outcome means the same is looked at here."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -144,7 +145,7 @@ def _plain(values: pa.Array) -> pa.Array:
 
 
 def _compare_floats(before: pa.Array, made: pa.Array) -> None:
-    """They may be rounded, where they were no whole numbers, but what is finite stays so."""
+    """Fractions may be rounded, and floats to shorter ones, but what is finite stays so."""
     if kinds.is_floating(before.type):
         finite = pc.is_finite(before)
     elif is_text(before.type) or is_bytes(before.type):
@@ -154,6 +155,23 @@ def _compare_floats(before: pa.Array, made: pa.Array) -> None:
     _refuse_where(pc.and_(finite, pc.invert(pc.is_finite(made))), before, made)
     if kinds.is_boolean(before.type) or kinds.is_integer(before.type):
         _refuse_where(pc.not_equal(made.cast(before.type), before), before, made)
+    elif not kinds.is_floating(before.type):
+        _refuse_other_numbers(before, made)
+
+
+def _refuse_other_numbers(before: pa.Array, made: pa.Array) -> None:
+    """A decimal or a text that is no float, where floats hold no fractions any more, is refused. Of a text that is one
+    which is written so, as 1e300, the float is near enough."""
+    large = pc.greater_equal(pc.abs(made.cast(pa.float64())), float(1 << _SIGNIFICANT_BITS[made.type.bit_width]))
+    for at in pc.indices_nonzero(pc.and_(large, pc.is_finite(made))).to_pylist():
+        value, other = before[at].as_py(), made[at]
+        if isinstance(value, Decimal):
+            is_same = value == Decimal(float(other.as_py()))
+        else:
+            text = value.decode() if isinstance(value, bytes) else value
+            is_same = Decimal(text) in (Decimal(float(other.as_py())), Decimal(other.cast(pa.string()).as_py()))
+        if not is_same:
+            raise ValueError(f"{value} is {before.type}, and would become {other} as {made.type}")
 
 
 def _refuse_rounded(before: pa.Array, made: pa.Array) -> None:

@@ -46,6 +46,7 @@ class BufferOutputStream:
 class Scalar:
     type: DataType
     def as_py(self) -> Any: ...
+    def cast(self, type: DataType) -> Scalar: ...
 
 class Array:
     type: DataType

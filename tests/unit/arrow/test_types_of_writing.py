@@ -2,7 +2,9 @@
 asked for, what is stored means the same, or the write is refused."""
 
 import math
+import struct
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -21,7 +23,11 @@ EXACT_BELOW = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
 """From here on a number of this type may be another one that was rounded."""
 STAMPS = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, PARIS)]
 OTHER_TIMES = [pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us"), pa.duration("s"), pa.duration("us")]
+FRACTIONS = ["0.1", "-2.5", "16777217.5", "9007199254740993.25", "1" + "0" * 30, "1" + "0" * 22]
+TEXTS = ["1e300", "-1e16", "1e30", "9007199254740993.0", "9.007199254740993e15", "1.7976931348623157e+308", "1e400"]
 SOURCES = [
+    *product([pa.decimal128(38, 0), pa.decimal128(38, 2), pa.decimal256(70, 3)], map(Decimal, [*NUMBERS, *FRACTIONS])),
+    *product([pa.string(), pa.large_string(), pa.binary()], [*map(str, NUMBERS), *FRACTIONS, *TEXTS]),
     *product([pa.int64(), pa.uint64(), pa.int32()], NUMBERS),
     *product(EXACT_BELOW, FLOATS),
     *product([pa.bool_()], [True, False]),
@@ -46,6 +52,8 @@ def plain(value: pa.Scalar) -> Any:
         return found if found.tzinfo else found.replace(tzinfo=UTC)
     if isinstance(found, date):
         return datetime(found.year, found.month, found.day, tzinfo=UTC)
+    if isinstance(found, (str, bytes)):
+        return Decimal(found if isinstance(found, str) else found.decode())
     return float(found) if pa.types.is_floating(value.type) else found
 
 
@@ -63,6 +71,13 @@ def means_the_same(before: Any, type: pa.DataType, after: Any, wanted: pa.DataTy
         if math.isfinite(before):
             return math.isfinite(after) and abs(after - before) <= abs(before) / 1000
         return str(before) == str(after)
+    if isinstance(before, Decimal) and pa.types.is_floating(wanted):
+        exact = Decimal(after)
+        if abs(before) < EXACT_BELOW[wanted]:
+            return abs(exact - before) <= abs(before) / 1000
+        digits = len(before.normalize().as_tuple().digits)
+        is_text = not pa.types.is_decimal(type)  # 1e300 is no float, and the nearest one is written so
+        return before == exact or (is_text and before == Decimal(f"{after:.{digits}g}"))
     if isinstance(before, float):
         return bool(before == after) and abs(before) < EXACT_BELOW[type]
     return bool(before == after)
@@ -81,7 +96,7 @@ def test_what_is_stored_means_the_same(wanted: pa.DataType) -> None:
         except InvalidRequest:
             continue
         before = plain(array[0])
-        after = read(stored, wanted, isinstance(before, (int, float)))
+        after = read(stored, wanted, isinstance(before, (int, float, Decimal)))
         assert means_the_same(before, type, after, wanted), f"{type} {before} as {wanted}: {after}"
         kept += 1
     assert kept > 0
@@ -93,6 +108,13 @@ LOST: list[tuple[pa.Array, pa.DataType, str]] = [
     (pa.array([1.0, 2.0**53]), pa.int64(), "'1' .* may be rounded"),
     (pa.array([0.1, 1e300]), pa.float32(), "'1' .*1e.300 is double, and would become inf as float"),
     (pa.array(["inf", "1e400"]), pa.float64(), "'1' .*1e400 is string, and would become inf"),
+    (
+        pa.array(["1", "9007199254740993"]),
+        pa.float64(),
+        "'1' .*993 is string, and would become 9007199254740992.0 as",
+    ),
+    (pa.array([Decimal(1), Decimal(2**24 + 1)]), pa.float32(), "'1' .*16777217 is decimal128.*16777216.0 as float"),
+    (pa.array([[Decimal(1)], [Decimal(2**53 + 1)]]), pa.list_(pa.float64()), "'1' .*993 is decimal128"),
     (pa.array([0, 1, 5]), pa.bool_(), "'2' .*5 is int64, and would become"),
     (pa.array([TIMES[0], TIMES[1]], pa.timestamp("ns")), pa.date32(), "'1' .*15:30.* 2026-11-28 as date32"),
     (pa.array([[0.1], [1e300]]), pa.list_(pa.float32()), "'1' .* would become inf"),
@@ -139,6 +161,8 @@ def test_what_loses_nothing_is_kept() -> None:
     assert written(pa.array([{"a": 1}]), pa.struct({"a": pa.int8(), "b": pa.int8()})) == [b'{"a": 1, "b": null}']
     assert written(pa.array([1.0, 2.0, 1.0]).dictionary_encode(), pa.int8()) == [b"\1", b"\2", b"\1"]
     assert written(pa.array(["00012"]), pa.int8()) == [b"\x0c"]
+    for given in ("0.1", "1e300", "1" + "0" * 30, "9007199254740992", "1e17", "-inf", Decimal("0.1"), Decimal(2**60)):
+        assert written(pa.array([given]), pa.float64()) == [struct.pack(">d", float(given))]
     assert written(pa.array(["a", "b"]), pa.dictionary(pa.int8(), pa.binary())) == [b"a", b"b"]
     night = pa.array([datetime(2026, 11, 28, 1, tzinfo=UTC)], pa.timestamp("s", PARIS)).cast(pa.timestamp("s", PARIS))
     assert written(night, pa.string()) == [b"2026-11-28 02:00:00+0100"]
