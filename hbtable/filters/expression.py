@@ -199,3 +199,21 @@ Leaf = (
     | Cel | CelProjection
 )  # fmt: skip
 Expression = Leaf | All | AnyOf | Skip | While
+
+
+def has_condition(expression: Expression) -> bool:
+    """Whether there is a CelFilter in it."""
+    if isinstance(expression, All | AnyOf):
+        return any(map(has_condition, expression.members))
+    if isinstance(expression, Skip | While):
+        return has_condition(expression.member)
+    return isinstance(expression, Cel)
+
+
+def takes_rows_whole(expression: Expression) -> bool:
+    """Whether it keeps all cells of a row or none, whatever they are."""
+    if isinstance(expression, All | AnyOf):
+        return all(map(takes_rows_whole, expression.members))
+    if isinstance(expression, SingleColumnValue):
+        return not expression.exclude
+    return isinstance(expression, Cel | CelProjection | RowKey | Prefix)

@@ -20,7 +20,7 @@ from typing import Final, final
 
 from hbtable.errors import BadFilter
 from hbtable.filters.arguments import CEL_FILTER_NAMES, Argument, as_text, leaf_of
-from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
+from hbtable.filters.expression import All, AnyOf, Expression, Skip, While, has_condition, takes_rows_whole
 from hbtable.switches import switches_if_given
 
 MAX_DEPTH: Final = 100
@@ -95,9 +95,12 @@ class _Reader:
 
     @switches_if_given
     def read_any(self, depth: int) -> Expression:
+        start, expressions = self.position, self._expressions
         members = [self._read_all(depth)]
         while self._take_operator(b"OR"):
             members.append(self._read_all(depth, b"OR"))
+        if self._expressions > expressions and len(members) > 1:
+            self._check_alternatives(members, start)
         return members[0] if len(members) == 1 else AnyOf(tuple(members))
 
     @switches_if_given
@@ -183,6 +186,15 @@ class _Reader:
             raise self.error(
                 f"Incorrect Filter String: it holds more than {MAX_EXPRESSIONS} expressions in CEL, the limit: "
                 "join them with && and ||",
+                start,
+            )
+
+    def _check_alternatives(self, members: list[Expression], start: int) -> None:
+        """A CelFilter keeps each cell, until it has seen the row: the others would have its cells as well."""
+        if any(map(has_condition, members)) and not all(map(takes_rows_whole, members)):
+            raise self.error(
+                "Incorrect Filter String: OR keeps cells one by one, and CelFilter decides on whole rows: beside it in "
+                "an OR may stand CelFilter, RowFilter, PrefixFilter and SingleColumnValueFilter",
                 start,
             )
 

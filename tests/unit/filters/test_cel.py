@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from hbtable.errors import BadFilter, InvalidRequest, LimitExceeded
+from hbtable.filters.arguments import FILTER_NAMES
 from hbtable.filters.cel import language, program
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import MAX_EXPRESSIONS, parse
@@ -367,6 +368,91 @@ def test_an_expression_that_fails_names_the_row(source: str, variables: tuple[st
 def test_what_is_no_expression_is_refused_before_the_first_row(text: bytes, reason: str) -> None:
     with pytest.raises(BadFilter, match=reason):
         kept(text, [])
+
+
+BESIDE = {
+    b"KeyOnlyFilter": b"",
+    b"FirstKeyOnlyFilter": b"",
+    b"PrefixFilter": b"'b'",
+    b"ColumnPrefixFilter": b"'p'",
+    b"MultipleColumnPrefixFilter": b"'p','z'",
+    b"ColumnCountGetFilter": b"1",
+    b"PageFilter": b"1",
+    b"ColumnPaginationFilter": b"1,1",
+    b"InclusiveStopFilter": b"'b'",
+    b"TimestampsFilter": b"1",
+    b"RowFilter": b"=,'binary:c'",
+    b"FamilyFilter": b"=,'binary:g'",
+    b"QualifierFilter": b"=,'binary:p'",
+    b"ValueFilter": b"=,'binary:two'",
+    b"ColumnRangeFilter": b"'p',true,'q',false",
+    b"SingleColumnValueFilter": b"'f','p',=,'binary:one'",
+    b"SingleColumnValueExcludeFilter": b"'f','p',=,'binary:one'",
+    b"DependentColumnFilter": b"'f','p'",
+    b"ColumnValueFilter": b"'f','p',=,'binary:one'",
+}
+"""Arguments of each of HBase's filters."""
+BESIDE_ROWS = [
+    (row.encode(), [(b"f:n", 1, LONG(n)), (b"f:p", 1, p.encode()), (b"f:z", 2, b"two"), (b"g:p", 2, b"one")])
+    for row, n, p in [("a", 1, "one"), ("b", 2, "two"), ("c", 3, "one"), ("d", 1, "two")]
+]
+BESIDE_SHAPES = (
+    (b"%b OR %b", (b"%(x)b", b"%(y)b")),
+    (b"%b OR %b OR %b", (b"ValueFilter(=,'binary:no')", b"%(x)b", b"%(y)b")),
+    (b"(%b OR %b) OR %b", (b"RowFilter(=,'binary:a')", b"%(x)b", b"%(y)b")),
+    (b"(%b) OR %b", (b"%(x)b AND RowFilter(!=,'binary:d')", b"%(y)b")),
+    (b"(%b) OR %b", (b"%(x)b AND KeyOnlyFilter()", b"%(y)b")),
+    (b"(%b) OR %b", (b"WHILE %(x)b", b"%(y)b")),
+)
+"""An OR, and its members, of which one is an expression and one another filter."""
+
+
+def either(texts):
+    """The cells that one of the filters gives by itself."""
+    found = [dict(kept(text, BESIDE_ROWS)) for text in texts]
+    rows = (
+        (row, [cell for cell in cells if any(cell in one.get(row, []) for one in found)]) for row, cells in BESIDE_ROWS
+    )
+    return [(row, cells) for row, cells in rows if cells]
+
+
+@pytest.mark.parametrize(("shape", "members"), BESIDE_SHAPES)
+@pytest.mark.parametrize("name", [*BESIDE, b"CelFilter"])
+def test_either_of_an_or_holds_beside_an_expression_or_it_is_refused(
+    name: bytes, shape: bytes, members: tuple[bytes, ...]
+) -> None:
+    """A CelFilter that rejects a row has kept its cells until then: they came with the other's."""
+    other = b"%b(%b)" % (name, BESIDE[name]) if name in BESIDE else cel("n > 2", "n int64 f:n")
+    for source in ("n == 1", "n > 5", "n > 0"):
+        ours = cel(source, "n int64 f:n")
+        for x, y in ((ours, other), (other, ours)):
+            made = tuple(member % {b"x": x, b"y": y} for member in members)
+            try:
+                parse(shape % made)
+            except BadFilter:
+                with pytest.raises(BadFilter, match="OR keeps cells one by one, and CelFilter decides on whole rows"):
+                    parse(shape % made)
+            else:
+                assert kept(shape % made, BESIDE_ROWS) == either(made), shape % made
+
+
+def test_an_or_of_expressions_and_whole_rows_is_not_refused() -> None:
+    assert BESIDE.keys() == FILTER_NAMES
+    whole = (b"RowFilter", b"PrefixFilter", b"SingleColumnValueFilter")
+    alone = cel("n == 1", "n int64 f:n")
+    for name in BESIDE:
+        text = b"%b OR (%b OR %b(%b))" % (alone, alone, name, BESIDE[name])
+        if name in whole:
+            parse(text)
+        else:
+            with pytest.raises(BadFilter, match="beside it in an OR may stand CelFilter, RowFilter"):
+                parse(text)
+    assert kept(alone + b" OR " + cel("n == 2", "n int64 f:n"), BESIDE_ROWS) == [
+        BESIDE_ROWS[place] for place in (0, 1, 3)
+    ]
+    assert kept(alone + b" AND (ValueFilter(=,'binary:two') OR FamilyFilter(=,'binary:g'))", BESIDE_ROWS[3:]) == [
+        (b"d", BESIDE_ROWS[3][1][1:])
+    ]
 
 
 def test_a_worker_that_was_killed_ends_the_scan_at_the_row_that_did_it_and_says_so() -> None:
