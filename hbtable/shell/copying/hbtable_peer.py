@@ -23,6 +23,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.copying.cluster_identity import cluster_identity
 from hbtable.shell.copying.columns import EVERYTHING, MortalValue, Wanted, by_lifetime, split_column
+from hbtable.shell.copying.regions import regions_from
 from hbtable.shell.errors import ServerError, ShellError
 
 _ACCESS_DENIED: Final = "org.apache.hadoop.hbase.security.AccessDeniedException"
@@ -88,7 +89,7 @@ class HbtablePeer:
         self._server.admin("adminCreateTable", made, list(split_rows))
 
     def regions(self, table: bytes) -> list[tuple[bytes, bytes]]:
-        return sorted((one.start_row, one.stop_row) for one in self._server.admin("adminTablets", table))
+        return regions_from(one.start_row for one in self._server.admin("adminTablets", table))
 
     def pages(
         self, schema: TableSchema, start: bytes, stop: bytes, since: int, wanted: Wanted = EVERYTHING

@@ -1,4 +1,4 @@
-"""The regions of a table of HBase, as both of its services tell them."""
+"""The regions of a table, as the services of HBase and our own tell them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -10,8 +10,9 @@ _ROWS: Final = 100
 
 
 def regions_from(first_rows: Iterable[bytes | None]) -> list[tuple[bytes, bytes]]:
-    """First row, and the row behind the last one, of each; each row of the table is in one of them. HBase lists a
-    region once for each of its replicas, and may know less of one that no server has."""
+    """First row, and the row behind the last one, of each; each row of the table is in one of them, also where the list
+    was read while regions were split or merged. HBase lists a region once for each of its replicas, and may know less
+    of one that no server has."""
     firsts = sorted({b"", *(row or b"" for row in first_rows)})
     return list(zip(firsts, [*firsts[1:], b""], strict=True))
 

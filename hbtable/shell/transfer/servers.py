@@ -29,6 +29,7 @@ from hbtable.shell.copying.comparing import whole_rows
 from hbtable.shell.copying.hbtable_peer import HbtablePeer, read_columns
 from hbtable.shell.copying.page_size import batches, size_of
 from hbtable.shell.copying.peers import BEST, kind_of, parse_peer
+from hbtable.shell.copying.regions import regions_from
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
 from hbtable.shell.errors import ArgumentError, CannotConnect, ServerError
@@ -119,7 +120,7 @@ class HbtableTransfer:
         return frozenset(family.name for family in self._server.admin("adminTable", table).families or ())
 
     def ranges(self, table: bytes) -> list[tuple[bytes, bytes]]:
-        return sorted((tablet.start_row, tablet.stop_row) for tablet in self._server.admin("adminTablets", table))
+        return regions_from(one.start_row for one in self._server.admin("adminTablets", table))
 
     def pages(
         self, reading: Reading, start: bytes, stop: bytes, position: AdminPosition | None

@@ -1,6 +1,7 @@
 """Comparing both sides of a copy, and what their digests are of."""
 
 import io
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,16 +10,19 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from hbtable.hbase.admin.structs import AdminTablet
 from hbtable.model.cell import Row
 from hbtable.shell.copying.comparing import PartComparison, compare, whole_rows
 from hbtable.shell.copying.copy_parts import CopyPart, left_of, restored
 from hbtable.shell.copying.copy_progress import CopyProgress
 from hbtable.shell.copying.digest import CellsDigest
+from hbtable.shell.copying.hbtable_peer import HbtablePeer
 from hbtable.shell.copying.page_size import PageSize, batches, size_of
 from hbtable.shell.copying.peers import PeerAddress, parse_peer
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
 from hbtable.shell.errors import ArgumentError
+from hbtable.shell.transfer.servers import HbtableTransfer
 from hbtable.shell.transfer.terminal_line import TerminalLine
 
 CELLS = st.sets(
@@ -206,7 +210,8 @@ def test_a_damaged_state_is_refused(left: dict[str, Any]) -> None:
 
 
 class Regions:
-    """HBase's lists of a table's regions, with every replica of each; of some it says less."""
+    """HBase's lists of a table's regions, with every replica of each; of some it says less. Our own list of tablets,
+    which is read page by page, while they are split and merged."""
 
     def __init__(self, bounds: list[tuple[bytes | None, bytes | None]]) -> None:
         self._found = [SimpleNamespace(startKey=start, endKey=stop) for start, stop in bounds]
@@ -219,8 +224,21 @@ class Regions:
         assert method == "getAllRegionLocations"
         return [SimpleNamespace(regionInfo=one) for one in self._found]
 
+    def admin(self, method: str, table: bytes) -> list[AdminTablet]:
+        assert method == "adminTablets"
+        return [AdminTablet(start_row=one.startKey or b"", stop_row=one.endKey or b"") for one in self._found]
 
-@pytest.mark.parametrize("peer", [Thrift1Peer, Thrift2Peer])
+    def close(self) -> None:
+        raise AssertionError
+
+
+def ranges(peer: Any, bounds: list[tuple[bytes, bytes]] | list[tuple[bytes | None, bytes | None]]) -> list[Any]:
+    made = peer(Regions(list(bounds)))
+    found: list[Any] = (made.ranges if isinstance(made, HbtableTransfer) else made.regions)(b"t")
+    return found
+
+
+@pytest.mark.parametrize("peer", [Thrift1Peer, Thrift2Peer, HbtablePeer, HbtableTransfer])
 @pytest.mark.parametrize(
     "bounds",
     [
@@ -233,7 +251,19 @@ class Regions:
 )
 def test_the_regions_of_a_table_have_each_row_once(peer: Any, bounds: list[tuple[bytes | None, bytes | None]]) -> None:
     """An export had the rows of a table with two replicas of each region twice."""
-    assert peer(Regions(bounds)).regions(b"t") == [(b"", b"m"), (b"m", b"")]
+    assert ranges(peer, bounds) == [(b"", b"m"), (b"m", b"")]
+
+
+ROWS = st.sampled_from([b"", *(bytes([letter]) for letter in b"abcdefg")])
+
+
+@given(st.lists(st.tuples(ROWS, ROWS)), st.sampled_from([Thrift1Peer, Thrift2Peer, HbtablePeer, HbtableTransfer]))
+def test_whatever_list_of_regions_came_together_has_each_row_once(bounds: list[tuple[bytes, bytes]], peer: Any) -> None:
+    """A merge between two pages of the list brought its rows twice, and a split left rows out."""
+    found = ranges(peer, bounds)
+    assert (found[0][0], found[-1][1]) == (b"", b"")
+    assert all(stop == start and start > b"" for (_, stop), (start, _) in pairwise(found))
+    assert {start for start, _ in bounds} <= {start for start, _ in found}
 
 
 class RegionsTable:
