@@ -5,6 +5,7 @@ present master. When a call fails, the master's cycle finishes at once what it m
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import final
 
 from hbtable.access.user import check_name
@@ -64,7 +65,7 @@ class MasterCalls(MasterService):
 
     @switches
     def disable_table(self, name: bytes) -> None:
-        self._tables.disable_table(name)
+        self._tables.disable_table(name, partial(self._space.another_disables, name))
 
     @switches
     def alter_table(self, schema: TableSchema) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, Protocol, final
 
-from hbtable.errors import DataDamaged, NotFound, TableNotDisabled, TableNotEnabled
+from hbtable.errors import Corruption, DataDamaged, NotFound, TableNotDisabled, TableNotEnabled, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 from hbtable.master.background_work import BackgroundWork
 from hbtable.metadata.catalog import Catalog
@@ -75,6 +75,16 @@ class SpaceQuotas(BackgroundWork):
         """A limit was changed. Does not switch."""
         self._due = self._runtime.clock_seconds()
         self._soon()
+
+    @switches
+    def another_disables(self, name: bytes) -> None:
+        """Somebody else is about to disable the table, so he enables it again. A file of quotas that cannot be
+        understood stops nobody."""
+        try:
+            if name in self._file.read().disabled:
+                self._file.change(lambda known: known.with_disabled(name, False))
+        except (Corruption, UnsupportedFormat) as error:
+            log.warning("quotas on %s could not be changed: %s", shown(name), error)
 
     @switches
     def _look(self) -> None:

@@ -1,5 +1,7 @@
 """The master disables and enables tables for their limits of space, beside operators and beside tables in trouble."""
 
+import math
+
 import pytest
 
 from hbtable.errors import DataDamaged, Unavailable
@@ -66,6 +68,22 @@ def test_a_table_that_an_operator_disabled_meanwhile_stays_disabled(machine, sec
         assert asked.join(60)
         assert asked.error is None
         scene.comes_to(OFF, OFF)
+        scene.limit(0)
+        scene.comes_to(ON, OFF)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+def test_a_table_that_an_operator_enabled_and_disabled_again_stays_disabled(machine):
+    """Between two looks of the master, of which there is none for long where a tablet has no server."""
+    scene = Scene(machine, 35)
+
+    def act():
+        scene.limit(1)
+        scene.comes_to(OFF, OFF)
+        scene.space._due = math.inf
+        scene.admin.enable_table(b"n:b")
+        scene.admin.disable_table(b"n:b")
         scene.limit(0)
         scene.comes_to(ON, OFF)
 
