@@ -22,6 +22,7 @@ from hbtable.sstable.large_blocks import Checksum
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
 from hbtable.tablet.compactions.making import Made
+from hbtable.tablet.records import RecordKeeper
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.version import LoadedFile, SharedFile, key_range
 
@@ -88,14 +89,16 @@ class _NewFile:
 class SSTableOutput:
     """Writes SSTables of one tablet."""
 
-    __slots__ = ("_cache", "_fs", "_in_doubt", "_shared")
+    __slots__ = ("_cache", "_fs", "_in_doubt", "_keeper", "_shared")
 
-    def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState) -> None:
+    def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState, keeper: RecordKeeper) -> None:
         self._fs = fs
         self._cache = cache
         self._shared = shared
-        self._in_doubt: list[str] = []
-        """Files of which the record may yet come to know: see refused()."""
+        self._keeper = keeper
+        self._in_doubt: list[tuple[str, int]] = []
+        """Files of which the record may yet come to know (see refused()), and how many changes of it were acknowledged
+        before: one more, and it names them no more than it does then."""
 
     @switches
     def write(self, table_id: int, in_memory: bool, make: Callable[[Append], Made | None]) -> LoadedFile | None:
@@ -124,12 +127,21 @@ class SSTableOutput:
             raise
 
     @switches
-    def settled(self, file: LoadedFile | None) -> None:
-        """The record names the file. What was in doubt before is not in it, and never will be."""
-        if file is not None:
-            self._shared.files_in_flight.discard(file.ref.path)
-        while self._in_doubt:
-            self._drop(self._in_doubt.pop())
+    def settled(self, *files: LoadedFile | None) -> None:
+        """The record names the files. What was in doubt before it was changed is not in it, and never will be; what
+        came to be in doubt since then stays so."""
+        for file in files:
+            if file is not None:
+                self._shared.files_in_flight.discard(file.ref.path)
+        for path in self._needless():
+            self._drop(path)
+
+    def _needless(self) -> list[str]:
+        """Takes out what a change that was acknowledged later has settled."""
+        acknowledged = self._keeper.acknowledged
+        needless = [path for path, before in self._in_doubt if before < acknowledged]
+        self._in_doubt = [(path, before) for path, before in self._in_doubt if before >= acknowledged]
+        return needless
 
     @switches
     def unasked(self, file: LoadedFile | None) -> None:
@@ -145,7 +157,7 @@ class SSTableOutput:
         if isinstance(error, OutOfSpace):
             # METADATA's log refused the change, but its bytes may be there, and if its server dies before it writes on
             # they count (commitlog.interface). The next change that is made comes after them in any case.
-            self._in_doubt.append(file.ref.path)
+            self._in_doubt.append((file.ref.path, self._keeper.acknowledged))
         elif isinstance(error, Unavailable):
             self._drop(file.ref.path)
         elif isinstance(error, StaleLocation):

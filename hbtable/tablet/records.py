@@ -28,9 +28,9 @@ Edit = Callable[[TabletRecord], TabletRecord]
 class RecordKeeper:
     """Changes one tablet's record, one change at a time. `lost`: another
     owner was found; serve no more. `closed`: nothing changes it any more; what waits for its turn then (the end of a
-    split, a flush) could only spoil another owner's."""
+    split, a flush) could only spoil another owner's. `acknowledged`: the number of changes that were made."""
 
-    __slots__ = ("_lock", "_retry_seconds", "_runtime", "closed", "commit", "lost", "record")
+    __slots__ = ("_lock", "_retry_seconds", "_runtime", "acknowledged", "closed", "commit", "lost", "record")
 
     def __init__(self, runtime: Runtime, record: TabletRecord, commit: CommitRecord, retry_seconds: float) -> None:
         self._runtime = runtime
@@ -40,6 +40,7 @@ class RecordKeeper:
         self.record = record
         self.lost = False
         self.closed = False
+        self.acknowledged = 0
 
     @switches
     def change(self, edit: Edit, swap: Callable[[], None] | None = None, insist: bool = False) -> TabletRecord:
@@ -56,6 +57,7 @@ class RecordKeeper:
             if new != old:
                 self._settle(old, new, insist)
                 self.record = new
+                self.acknowledged += 1
             if swap is not None:
                 swap()
             return new

@@ -29,6 +29,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     unheard     38   nobody hears that a tablet left its server
     unlisted    39   a server that a list of the living lacks is taken for dead
     successor   40   no truncate of an earlier master is taken to be under way
+    early       41   a change that was made settles what is refused while it is cleaned up after
 """
 
 from collections.abc import Callable, Iterator
@@ -65,6 +66,7 @@ from hbtable.runtime.supervision import TaskDeaths
 from hbtable.runtime.threads.portal import Portal
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions import compaction
+from hbtable.tablet.files import SSTableOutput
 from hbtable.tablet.spreading import Spreading
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.row_locks import RowLocks
@@ -166,6 +168,11 @@ def _through_a_gate(self: Portal, call: Any) -> None:
         _GATE.release()
 
 
+def _whatever_comes(self: SSTableOutput) -> Iterator[str]:
+    while self._in_doubt:
+        yield self._in_doubt.pop()[0]
+
+
 _UNHEARD = Patch(LeftTablets, "saw", lambda self, server, tablets: None)
 
 PLANTED = {
@@ -194,6 +201,7 @@ PLANTED = {
     "unanswered": (Patch(UnansweredUnloads, "ask_again", _asked_once), _UNHEARD),
     "unheard": (_UNHEARD,),
     "successor": (Patch(LateTruncates, "exclude", lambda self, tables: True),),
+    "early": (Patch(SSTableOutput, "_needless", _whatever_comes),),
     "unlisted": (Patch(Recoveries, "is_dead", lambda self, server, living: server not in living),),
 }
 

@@ -62,7 +62,7 @@ class Compactor:
     def __init__(self, state: TabletState) -> None:
         environment = state.environment
         self._state = state
-        self._output = SSTableOutput(environment.fs, environment.cache, environment.shared)
+        self._output = SSTableOutput(environment.fs, environment.cache, environment.shared, state.keeper)
         self._writer = CompactionWriter(state, self._output)
         self._flushing = environment.runtime.lock()
         self._pause = Pacer(environment.runtime, environment.options.slice_seconds).pause
@@ -162,8 +162,8 @@ class Compactor:
                 state.release(sum(memtable.bytes_used for memtable in memtables))
 
         state.keeper.change(edit, swap)
+        self._output.settled(*(file for _, _, file in written))
         for _, _, file in written:
-            self._output.settled(file)
             shared.flushes.value += 1
             shared.flushed_bytes.value += file.ref.length_bytes if file is not None else 0
 
@@ -323,8 +323,8 @@ class Compactor:
             for output in outputs:
                 self._output.refused(output, error)
             raise
+        self._output.settled(*outputs)
         for output in outputs:
-            self._output.settled(output)
             state.shared.compacted_bytes.value += output.ref.length_bytes if output is not None else 0
         keys = key_range(state.range)
         for file in inputs:
