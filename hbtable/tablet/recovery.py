@@ -21,7 +21,7 @@ from hbtable.commitlog.recovery.recovered_edits import recovered, sorted_gaps
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
 from hbtable.encoding.pairs_checksum import checksum_of
-from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
+from hbtable.errors import Corruption, DataDamaged, FileNotFound, LimitExceeded, OutOfSpace, Unavailable
 from hbtable.model.mutation import PUT
 from hbtable.model.tablet import NO_LOG, ROOT_TABLET_ID, LogRef, SSTableRef, TabletRecord
 from hbtable.switches import switches
@@ -104,7 +104,7 @@ def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
         return
     try:
         compactor.set_back(now, highest)
-    except DataDamaged as error:
+    except (DataDamaged, LimitExceeded) as error:
         logger.error("%s keeps its times, %s the clock: %s", what, span(ahead), error)
         return
     state.clock.set_back(now)

@@ -2,39 +2,79 @@
 
     later than `highest`          stays: no server gave it
     later than `now`              less (highest - now): the latest becomes now, and all keep their distances
-    everything else               stays
+    everything else               stays, unless what came after it would then be older: it goes right before that
 
-So what a server timed while its clock was ahead gets the time at which it was written, or a little later, and the order
-of a row's operations is kept. Keys stay in order: what moves is sorted in among the older versions of its column.
+So what a server timed while its clock was ahead gets the time at which it was written, or a little later. A clock that
+was ahead for longer than its lead gave times that have passed by now, and these stay too late, but for the last case:
+the order of a column's operations is kept, and of a family's where family markers hide cells of all its columns.
+Different times stay different, so keys stay in order.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from hbtable.encoding.cell_key import SUFFIX_BYTES, Pair, parse_suffix, suffix
+from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, parse_suffix, row_of, suffix
+from hbtable.errors import LimitExceeded
+from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION
+from hbtable.model.values import shown
 from hbtable.switches import switches
+
+_FAMILY_MARKERS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
+_MOST_HELD_BYTES: Final = 256 << 20
 
 
 @switches
 def moved(pairs: Iterable[Pair], now: int, highest: int) -> Iterator[Pair]:
-    """`pairs` ascending by key; so is what comes out. Holds what moves of one column."""
-    column = b""
+    """`pairs` ascending by key; so is what comes out. Holds the pairs of a column, or of a family with markers of its
+    own in a row. LimitExceeded: these have more than 256 MiB."""
+    for held in _in_units(pairs):
+        times = _times(held, now, highest)
+        if not times:
+            yield from held
+            continue
+        for pair in held:
+            key, value = pair
+            timestamp, kind, sequence, flags = parse_suffix(key)
+            at = times.get(timestamp)
+            yield pair if at is None else (key[:-SUFFIX_BYTES] + suffix(at, kind, sequence, flags), value)
+
+
+@switches
+def _in_units(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """Those whose order among each other decides what is seen."""
     held: list[Pair] = []
-    is_sorted = False
+    size = 0
+    unit = family = b""
     for pair in pairs:
         key, value = pair
-        if key[:-SUFFIX_BYTES] != column:
-            yield from sorted(held)
-            held, is_sorted = [], False
-            column = key[:-SUFFIX_BYTES]
-        timestamp, kind, sequence, flags = parse_suffix(key)
-        if now < timestamp <= highest:
-            at = max(1, timestamp - (highest - now))
-            held.append((column + suffix(at, kind, sequence, flags), value))
-            continue
-        if held and not is_sorted:
-            held.sort(reverse=True)
-            is_sorted = True
-        while held and held[-1] < pair:
-            yield held.pop()
-        yield pair
-    yield from sorted(held)
+        column = key[:-SUFFIX_BYTES]
+        if column != unit and not (family and column.startswith(family)):
+            if held:
+                yield held
+            held, size, family = [], 0, b""
+        unit = column
+        held.append(pair)
+        size += len(key) + len(value)
+        if size > _MOST_HELD_BYTES:
+            raise LimitExceeded(
+                f"row {shown(row_of(key))} has more than {_MOST_HELD_BYTES >> 20} MiB whose order would have to be kept"
+            )
+        if not family and parse_suffix(key)[1] in _FAMILY_MARKERS:  # these come first in their family
+            family = column[: column.index(b"\x00", column.index(TERMINATOR) + 2) + 1]
+    if held:
+        yield held
+
+
+def _times(held: list[Pair], now: int, highest: int) -> dict[int, int]:
+    """The new time of each that gets another one."""
+    found: dict[int, int] = {}
+    given = {parse_suffix(key)[0] for key, _ in held}
+    later = now + 1
+    for timestamp in sorted((one for one in given if one <= highest), reverse=True):
+        at = timestamp if timestamp <= now else timestamp - (highest - now)
+        later = max(0, min(at, later - 1))
+        if later != timestamp:
+            found[timestamp] = later
+        elif timestamp <= now:
+            break  # those before it are older still
+    return found

@@ -3,17 +3,12 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import hypothesis.strategies as st
 import pytest
-from hypothesis import given
 
-from hbtable.encoding.cell_key import Pair, cell_key, parse
 from hbtable.errors import InvalidConfiguration
 from hbtable.metrics.registry import Registry
-from hbtable.model.mutation import DELETE_COLUMN, PUT
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.tablet.compactions.set_back import moved
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.wall_clock import SteadyWallClock
@@ -175,31 +170,6 @@ def test_a_tablet_is_set_back(bench: Bench, flushed: bool) -> None:
     bench.runtime.wall_offset_millis = 0
     bench.run(right)
     bench.run(later)
-
-
-KEYS = st.tuples(
-    st.sampled_from([b"a", b"b"]),
-    st.sampled_from([b"", b"q"]),
-    st.integers(0, 3000),
-    st.sampled_from([PUT, DELETE_COLUMN]),
-    st.integers(0, 50),
-)
-
-
-@given(st.lists(KEYS, max_size=40, unique=True), st.integers(1000, 1500), st.integers(0, 1300))
-def test_moved_pairs_stay_in_order_and_keep_theirs(
-    keys: list[tuple[bytes, bytes, int, int, int]], now: int, beyond: int
-) -> None:
-    highest = now + beyond
-    pairs: list[Pair] = sorted((cell_key(row, b"f", q, time, kind, seq), b"v") for row, q, time, kind, seq in keys)
-    found = list(moved(iter(pairs), now, highest))
-    assert [key for key, _ in found] == sorted(key for key, _ in found)
-    expected = []
-    for key, _ in pairs:
-        row, family, q, time, kind, seq, _ = parse(key)
-        at = max(1, time - (highest - now)) if now < time <= highest else time
-        expected.append((row, family, q, at, kind, seq))
-    assert sorted(parse(key)[:6] for key, _ in found) == sorted(expected)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 86401])
