@@ -1,5 +1,7 @@
 """hbtable sql beside plain Python over a happybase scan; what it reads is counted at the server."""
 
+import csv
+import io
 import json
 import re
 import struct
@@ -16,9 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hbtable
+from hbtable.launch.cli import sql_command
 from hbtable.launch.cli.command import main
 from hbtable.library.server_calls import ServerCalls
 from hbtable.library.sql.pushdown import Pushdown, pushdown
+from hbtable.library.sql.query import Answer
 from tests.harness.tiers import generated
 
 pytestmark = pytest.mark.integration
@@ -237,6 +241,34 @@ def test_forms(world: World) -> None:
     assert world.run("--format=csv", TYPES, "select row, \"f:n\" from t where row < 'r0002'").output == (
         "row,f:n\nr0000,\nr0001,-999\n"
     )
+
+
+def test_text_of_a_csv_is_what_the_table_has(world: World) -> None:
+    """Each sign by itself and beside others; a line break and the text of its escape gave the same field."""
+    signs = [chr(point) for point in (*range(1, 0x180), 0x2028, 0x202E, 0xFEFF, 0x1F600)]
+    texts = [text for sign in signs for text in (sign, f"a{sign}b")] + [r"a\x0Ab", "", '"', "NULL"]
+    table = world.db.create_table("signs", ["f"])
+    for number, text in enumerate(texts):
+        table.put(b"%04d" % number, {"f:t": text})
+    asked = "--columns=signs=f:t=text", 'select row, "f:t" as "a\tb\nc" from signs order by row'
+    output = world.run("--format=csv", *asked).stdout_bytes.decode()
+    assert list(csv.reader(io.StringIO(output, newline=""), strict=True)) == [
+        ["row", "a\tb\nc"],
+        *([f"{number:04d}", text] for number, text in enumerate(texts)),
+    ]
+    world.db.disable_table("signs")
+    world.db.delete_table("signs")
+
+
+def test_a_terminal_obeys_no_text_of_a_csv(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr("sys.stdout", shown)
+    sql_command._write(Answer(["a\x1bb"], [[("\x1b[1m\n", b"\0", None, 5)]]), "csv")
+    assert shown.getvalue() == "a\\x1Bb\n\\x1B[1m\\x0A,\\x00,,5\n"
 
 
 WRONG = [

@@ -1,6 +1,5 @@
 """`hbtable sql`: arguments and the form of answers; the work is hbtable.library.sql's."""
 
-import csv
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -91,16 +90,27 @@ def _write(answer: "Answer", form: str) -> None:
         return
     if form == "json":
         _check_names(answer.fields)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    if form == "csv":
-        writer.writerow(answer.fields)
+    else:
+        _write_line(answer.fields)
     for some in answer.rows:
         for row in some:
             if form == "csv":
-                writer.writerow(["" if value is None else _text(value) for value in row])
+                _write_line(["" if value is None else _field(value) for value in row])
             else:
                 made = dict(zip(answer.fields, map(_plain, row), strict=True))
                 click.echo(json.dumps(made, ensure_ascii=True, default=_text))
+
+
+def _write_line(fields: Sequence[str]) -> None:
+    """In CSV text stands as it is, as others read it; where a terminal would obey some of it, as a table shows it."""
+    from hbtable.model.visible import visible
+    from hbtable.shell.answers.csv_line import csv_line
+
+    sys.stdout.write(csv_line(list(map(visible, fields)) if sys.stdout.isatty() else fields))
+
+
+def _field(value: Any) -> str:
+    return _text(value) if isinstance(value, bytes) else str(value)
 
 
 def _check_names(fields: Sequence[str]) -> None:
