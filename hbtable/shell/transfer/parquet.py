@@ -15,7 +15,7 @@ from typing import Any, Final, final
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import ArgumentError, ShellError
-from hbtable.shell.transfer.records import ROW_KEY, BadRecord, Fields, timestamp_of
+from hbtable.shell.transfer.records import ROW_KEY, BadRecord, Fields, family_and_qualifier, timestamp_of
 
 _CELLS: Final = ("row", "column", "timestamp", "value")
 _BATCH_RECORDS: Final = 10_000
@@ -174,8 +174,7 @@ def _cell(key: object, column: object, timestamp: object, value: object) -> tupl
         )
     if timestamp is not None:
         timestamp_of("timestamp", time)
-    family, _, qualifier = column.partition(b":")
-    return key, AdminOperation(PUT, family, qualifier, time, value)
+    return key, AdminOperation(PUT, *family_and_qualifier("column", column), time, value)
 
 
 def _wide(

@@ -16,6 +16,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT
 from hbtable.model.values import LARGEST_I64, whole_number
+from hbtable.model.visible import visible
 from hbtable.shell.answers.formats import plain
 from hbtable.shell.copying.columns import MortalValue
 from hbtable.shell.errors import ArgumentError
@@ -76,7 +77,7 @@ def from_json(line: bytes) -> AdminMutation:
         where = f"cells[{number}]"
         cell = _member(where, given, dict, _CELL)
         column = _bytes(f"{where}.column", _field_of(where, cell, "column", _CELL))
-        family, _, qualifier = column.partition(b":")
+        family, qualifier = family_and_qualifier(f"{where}.column", column)
         timestamp = timestamp_of(f"{where}.timestamp", cell["timestamp"]) if "timestamp" in cell else -1
         value = _bytes(f"{where}.value", _field_of(where, cell, "value", _CELL))
         if "ttl_millis" in cell:
@@ -129,6 +130,15 @@ def _kind(given: object) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def family_and_qualifier(where: str, column: bytes) -> tuple[bytes, bytes]:
+    """BadRecord: a family alone is no column."""
+    family, colon, qualifier = column.partition(b":")
+    if not colon:
+        name = visible(column.decode("utf-8", "backslashreplace"))
+        raise BadRecord(f"{where} is {_short(repr(name))}, and has to be family:qualifier, or family: for an empty one")
+    return family, qualifier
 
 
 def timestamp_of(where: str, given: object) -> int:

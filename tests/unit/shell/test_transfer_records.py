@@ -259,6 +259,26 @@ def test_a_time_of_another_type_is_a_bad_record_of_parquet(tmp_path: Path, given
     assert right == AdminMutation(b"s", [AdminOperation(PUT, b"f", b"a", -1, b"v")])
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("column", ["", "f", "of", "\u00e9"])
+def test_a_family_without_a_colon_is_a_bad_record(tmp_path: Path, form: str, column: str) -> None:
+    """It was taken for the column with the empty qualifier, which the library refuses to do."""
+    file = tmp_path / "cells"
+    for written in (column, f"{column}:", f"{column}:a:b"):
+        if form == "jsonl":
+            file.write_text(json.dumps({"row": "r", "cells": [{"column": written, "timestamp": 1, "value": "v"}]}))
+        else:
+            cells = {"row": [b"r"], "column": [written.encode()], "timestamp": [1], "value": [b"v"]}
+            pyarrow.parquet.write_table(pyarrow.table(cells), file)
+        ((found, _),) = records(file, form, (), 0)
+        if ":" in written:
+            family, _, qualifier = written.encode().partition(b":")
+            assert found == AdminMutation(b"r", [AdminOperation(PUT, family, qualifier, 1, b"v")])
+        else:
+            assert isinstance(found, BadRecord)
+            assert f"column is {written!r}, and has to be family:qualifier" in str(found)
+
+
 @pytest.mark.parametrize("time", [-1, -2, -(2**63)])
 def test_a_time_below_0_is_a_bad_record_of_parquet(tmp_path: Path, time: int) -> None:
     """-1 stands for now in calls."""
