@@ -87,12 +87,13 @@ def shrunk(pixels: bytes, levels: int) -> bytes:
 
 
 def put_together(row: bytes, blocks: Iterator[Block]) -> Iterable[tuple[bytes, dict[bytes, bytes]]]:
-    """Reduce: a tile of its blocks. What no scene shows stays 0."""
+    """Reduce: a tile of its blocks, finer ones over coarser ones. What no scene shows stays 0."""
     tile = bytearray(SIDE * SIDE)
-    for left, top, side, pixels in blocks:
+    for left, top, side, pixels in sorted(blocks, key=lambda block: -block[2]):
         for line in range(side):
             start = (top + line) * SIDE + left
-            tile[start : start + side] = pixels[line * side : (line + 1) * side]
+            over = zip(pixels[line * side : (line + 1) * side], tile[start : start + side], strict=True)
+            tile[start : start + side] = bytes(pixel or below for pixel, below in over)
     picture = zlib.compress(tile)
     seen = len(tile) - tile.count(0)
     index = {"bytes": len(picture), "seen": seen, "grey": sum(tile) // max(seen, 1)}

@@ -1,15 +1,18 @@
 """examples/earth beside plain Python over a happybase scan of the raw imagery."""
 
 import random
+import runpy
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.harness.commands import run_example
+from tests.harness.commands import ROOT, run_example
 from tests.harness.tiers import long_marks
 from tests.harness.warm_server import WarmServer
 
@@ -100,3 +103,36 @@ def test_tiles_of_all_levels_are_those_of_plain_python(server: WarmServer, tmp_p
     assert run_example("earth", "list", "3", *port).splitlines() == [line for line in lines if line[0] == "3"]
     run_example("earth", "view", "3", str(tmp_path / "3.pgm"), *port)
     assert (tmp_path / "3.pgm").read_bytes() == b"P5\n64 64\n255\n" + expected[b"t3"]
+
+
+def flat(side: int, pixels: dict[tuple[int, int], int]) -> bytes:
+    """A square picture with a grey for each of its quarters, by left and top."""
+    half = side // 2
+    return b"".join(bytes(pixels.get((x // half, y // half), 0) for x in range(side)) for y in range(side))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_clouds_of_a_finer_scene_hide_nothing_that_a_coarser_one_shows(order: tuple[int, ...]) -> None:
+    """A world of one tile, one of four and one of sixteen, in whatever order they come."""
+    earth: dict[str, Any] = runpy.run_path(f"{ROOT}/examples/earth/earth.py")
+    coarse = (b"t", flat(SIDE, {(0, 0): 10, (1, 0): 20}))
+    finer = (b"t0", flat(SIDE, {(1, 0): 30, (0, 1): 40}))
+    finest = (b"t01", flat(SIDE, {(0, 0): 50}))
+    made = [
+        block
+        for row, tile in (coarse, finer, finest)
+        for key, block in earth["cleaned"](row, {b"raw:scene": zlib.compress(tile)})
+        if key == b"t"
+    ]
+    ((_, columns),) = earth["put_together"](b"t", iter([made[place] for place in order]))
+    pixels = zlib.decompress(columns[b"picture:"])
+    shown = {(x, y): pixels[y * SIDE + x] for x in range(0, SIDE, 8) for y in range(0, SIDE, 8)}
+    for (x, y), pixel in shown.items():
+        if (x, y) == (16, 0):
+            expected = 50  # a quarter of the finest
+        elif x < 32 and y < 32:
+            expected = {(1, 0): 30, (0, 1): 40}.get((x // 16, y // 16), 10)
+        else:
+            expected = {(0, 0): 10, (1, 0): 20}.get((x // 32, y // 32), 0)
+        assert pixel == expected, (x, y)
+    assert columns[b"index:seen"] == (SIDE * SIDE // 2).to_bytes(8, "big")
