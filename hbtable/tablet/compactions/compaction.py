@@ -345,7 +345,12 @@ class Compactor:
         for stack in version.stacks[: len(version.layout.keys)]:
             spec = output_spec(state, stack, inputs, True, clock_millis, last_complete(inputs))
             spec = replace(spec, families=stack.families)
-            outputs[stack.key] = self._write_anew(stack, inputs, spec)
+            try:
+                outputs[stack.key] = self._write_anew(stack, inputs, spec)
+            except BaseException:
+                for output in outputs.values():
+                    self._output.unasked(output)
+                raise
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
