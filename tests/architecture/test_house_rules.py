@@ -18,7 +18,7 @@ LONG_FUNCTIONS = {
     # time for rows of ten cells, and twice as much for rows of one.
     ("hbtable/merge/visibility.py", "rows"): 90,
     # Every compaction passes through it for each cell; what one of a thousand cells needs is in other functions.
-    ("hbtable/merge/compacting.py", "compacted"): 75,
+    ("hbtable/merge/compacting.py", "compacted"): 80,
 }
 """Functions that may be longer than 60 lines, how long, and why."""
 

@@ -30,6 +30,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     unlisted    39   a server that a list of the living lacks is taken for dead
     successor   40   no truncate of an earlier master is taken to be under way
     early       41   a change that was made settles what is refused while it is cleaned up after
+    uncovered   42   a put in excess goes though an older file may hold what it has replaced
 """
 
 from collections.abc import Callable, Iterator
@@ -146,6 +147,10 @@ def _without_markers(state: TabletState, stack: Any, inputs: Any, drop_markers: 
     return _output_spec(state, stack, inputs, True, *rest)
 
 
+def _without_older_files(*arguments: Any) -> Any:
+    return replace(_output_spec(*arguments), older_until=-1)
+
+
 def _one_by_one(self: TabletWriter, mutations: Any) -> None:
     for mutation in mutations:
         _mutate(self, [mutation])
@@ -202,6 +207,7 @@ PLANTED = {
     "unheard": (_UNHEARD,),
     "successor": (Patch(LateTruncates, "exclude", lambda self, tables: True),),
     "early": (Patch(SSTableOutput, "_needless", _whatever_comes),),
+    "uncovered": (Patch(compaction, "output_spec", _without_older_files),),
     "unlisted": (Patch(Recoveries, "is_dead", lambda self, server, living: server not in living),),
 }
 

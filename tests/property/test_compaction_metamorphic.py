@@ -84,6 +84,10 @@ def earliest(files: list[list[Pair]]) -> int:
     return min(map(min, times), default=MAX_TIMESTAMP)
 
 
+def latest(files: list[list[Pair]]) -> int:
+    return max((parse(key)[3] for part in files for key, _ in part), default=-1)
+
+
 def compact_some(files, steps, nows, family_rules, may_drop: bool) -> list[list[Pair]]:
     for (place, count, keep), now in zip(steps, nows, strict=False):
         begin = place % len(files)
@@ -91,8 +95,11 @@ def compact_some(files, steps, nows, family_rules, may_drop: bool) -> list[list[
         # Dropping reads every older file; here also every newer one, else exception 1 comes into play.
         drop = may_drop and begin == 0 and len(chosen) == len(files) and not keep
         written = list(
-            compacted(merge([iter(part) for part in chosen]), family_rules, now, drop, UNREAD, earliest(chosen))
-        )
+            compacted(
+                merge([iter(part) for part in chosen]), family_rules, now, drop, UNREAD, earliest(chosen),
+                latest(files[:begin]),
+            )
+        )  # fmt: skip
         assert all(one[0] < two[0] for one, two in pairwise(written))
         files = [*files[:begin], written, *files[begin + count :]]
     return files
@@ -150,6 +157,35 @@ def test_versions_that_expire_uncover_the_same_older_ones(history, family_rules,
     pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
     files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
     assert read(files, family_rules, nows[-1]) == read([sorted(pairs)], family_rules, nows[-1])
+
+
+MOSTLY_PUTS = st.sampled_from([*[PUT] * 6, DELETE_COLUMN, DELETE_VERSION])
+OF_ONE_COLUMN = st.tuples(
+    *map(st.just, (b"r", b"f", b"q")), MOSTLY_PUTS, st.integers(0, 2), st.sampled_from([*[None] * 4, 2])
+)
+
+
+@settings(max_examples=generated(1200), deadline=None)
+@given(
+    st.lists(OF_ONE_COLUMN, min_size=3, max_size=8),
+    st.fixed_dictionaries({b"f": rules(st.just(1))}),
+    st.lists(st.integers(1, 5), min_size=1, max_size=2),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2), st.booleans()), min_size=1, max_size=3),
+    NOWS,
+)
+def test_no_read_finds_a_value_that_was_replaced(history, family_rules, cuts, steps, nows):
+    """Whatever is in excess, expired or deleted, and whichever time it goes up to (bug class 42)."""
+    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
+    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
+    newest = {
+        (row, family + b":" + qualifier, timestamp): b"v%d" % sequence
+        for sequence, (row, family, qualifier, kind, timestamp, _) in enumerate(history, 1)
+        if kind == PUT
+    }
+    for upto in (*range(8), MAX_TIMESTAMP):
+        for row, cells in read(files, family_rules, nows[-1], UNLIMITED, upto):
+            for column, timestamp, value in cells:
+                assert value == newest[row, column, timestamp]
 
 
 @settings(max_examples=generated(300), deadline=None)

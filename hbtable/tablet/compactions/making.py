@@ -34,6 +34,8 @@ class OutputSpec:
     masked_before: int
     """Cells that markers of the inputs had masked when those were written."""
     output_bytes: int
+    older_until: int = -1
+    """No older cell of these families that is not among the pairs has a later time; -1: there is none."""
     families: frozenset[bytes] | None = None
     """Of these alone, as they stand in keys; None: all."""
     set_back: tuple[int, int] | None = None
@@ -64,7 +66,7 @@ def make(
     if spec.set_back is not None:
         pairs = moved(pairs, *spec.set_back)
     tally = Tally()
-    kept = compacted(pairs, spec.rules, spec.now_millis, spec.drop_markers, tally, spec.earliest_put)
+    kept = compacted(pairs, spec.rules, spec.now_millis, spec.drop_markers, tally, spec.earliest_put, spec.older_until)
     first = next(kept, None)
     if first is None:
         return None

@@ -1,13 +1,15 @@
 """Says of an SSTable, before a compaction writes it, what it is made of and how it is written. Does not switch."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.planning import since_millis
+from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.version import LoadedFile, Stack
+from hbtable.tablet.version import LoadedFile, Stack, Version
 
 
 def output_spec(
@@ -42,6 +44,7 @@ def output_spec(
         earliest_put(inputs),
         sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None),
         state.environment.options.output_bytes,
+        -1 if drop_markers else older_until(state.version, stack, inputs),
     )
 
 
@@ -61,3 +64,20 @@ def earliest_put(inputs: Sequence[LoadedFile]) -> int:
         one.min_timestamp if one.earliest_put is None else one.earliest_put for one in known if one.markers < one.cells
     ]
     return min(times, default=MAX_TIMESTAMP if known else 0)
+
+
+def older_until(version: Version, stack: Stack, inputs: Sequence[LoadedFile]) -> int:
+    """A time after which no cell of the stack's families is that may be older than the inputs (of none: than the
+    memtables), and not among them; -1 when there is no such cell."""
+    paths = {file.ref.path for file in inputs}
+    older = list(takewhile(lambda file: file.ref.path not in paths, stack.files))
+    for other in version.holding(stack.families):
+        if other.key != stack.key:
+            if any(memtable.cells for memtable in other.memtables()):
+                return MAX_TIMESTAMP
+            older += other.files
+    times = (
+        MAX_TIMESTAMP if isinstance(file.reader, UnreadableFile) else file.reader.properties.max_timestamp
+        for file in older
+    )
+    return max(times, default=-1)
