@@ -136,6 +136,12 @@ class SSTableOutput:
         for path in self._needless():
             self._drop(path)
 
+    def close(self) -> None:
+        """Nothing is written any more. What is not in doubt by now is the collector's: METADATA tells. Does not
+        switch."""
+        paths = [path for path, _ in self._in_doubt] if self._keeper.lost else self._needless()
+        self._shared.files_in_flight.difference_update(paths)
+
     def _needless(self) -> list[str]:
         """Takes out what a change that was acknowledged later has settled."""
         acknowledged = self._keeper.acknowledged

@@ -350,6 +350,7 @@ class Tablet:
         if state.gate.closed:
             return
         state.close(f"tablet {state.tablet_id} of table {state.version.layout.table} is not served here any more")
+        self._compactor.close()
         if state.version.memtables_empty() and not self.lost:
             state.environment.log.forget(state.tablet_id)
 

@@ -261,6 +261,10 @@ class Compactor:
         with self._merging:
             pass
 
+    def close(self) -> None:
+        """The tablet is not served here any more. Does not switch."""
+        self._output.close()
+
     def resume(self) -> None:
         self._cancelled = False
 

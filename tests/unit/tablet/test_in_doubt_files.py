@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import OutOfSpace
+from hbtable.errors import HbtableError, OutOfSpace, StaleLocation
 from hbtable.fs.interface import FileSystem
+from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Event
+from hbtable.tablet.tablet import Tablet
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, put
@@ -68,3 +70,70 @@ def refused_while_an_earlier_file_is_removed() -> None:
 
 def test_a_change_settles_only_what_was_refused_before_it() -> None:
     is_found("early", refused_while_an_earlier_file_is_removed)
+
+
+def refused(bench: Bench, error: HbtableError = FULL) -> tuple[Tablet, set[str]]:
+    """A tablet, and the file of a compaction that METADATA refused."""
+    tablet = bench.open()
+    for row in b"a", b"m", b"z":
+        tablet.mutate([put(row, b"f:a", b"1")])
+        tablet.flush()
+    bench.records.errors.append((error, False))
+    with pytest.raises(type(error)):
+        tablet.compact(True)
+    assert len(bench.shared.files_in_flight) == 1
+    return tablet, set(bench.shared.files_in_flight)
+
+
+def given_up(record: TabletRecord) -> TabletRecord:
+    return replace(record, owner="")
+
+
+def test_an_unload_settles_what_was_refused_before(bench: Bench) -> None:
+    def main() -> None:
+        tablet, doubtful = refused(bench)
+        tablet.freeze_for_unload()
+        assert bench.shared.files_in_flight == doubtful
+        tablet.change_record(given_up)
+        tablet.close()
+        assert not bench.shared.files_in_flight  # the collector may remove it
+
+    bench.run(main)
+
+
+def test_an_unload_that_is_refused_settles_nothing(bench: Bench) -> None:
+    def main() -> None:
+        tablet, doubtful = refused(bench)
+        tablet.freeze_for_unload()
+        bench.records.errors.append((FULL, False))
+        with pytest.raises(OutOfSpace):
+            tablet.change_record(given_up)
+        tablet.close()
+        assert bench.shared.files_in_flight == doubtful
+
+    bench.run(main)
+
+
+def test_a_split_settles_what_was_refused_before(bench: Bench) -> None:
+    def main() -> None:
+        tablet, _ = refused(bench)
+        tablet.freeze_for_unload()
+        tablet.change_record(lambda record: replace(record, tablet_id=210))  # the right child has the parent's row
+        bench.split(tablet, b"m")
+        tablet.close()
+        assert not bench.shared.files_in_flight
+
+    bench.run(main)
+
+
+def test_another_owner_of_the_record_settles_what_was_refused_before(bench: Bench) -> None:
+    def main() -> None:
+        tablet, _ = refused(bench)
+        bench.records.record = replace(bench.records.record, owner="another")
+        tablet.mutate([put(b"r", b"f:a", b"2")])
+        with pytest.raises(StaleLocation):
+            tablet.flush()
+        tablet.close()
+        assert not bench.shared.files_in_flight
+
+    bench.run(main)
