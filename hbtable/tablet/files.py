@@ -12,9 +12,17 @@ that leaves no doubt, because it may be named all the same (bug class 5).
 
 import logging
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
-from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
+from hbtable.errors import (
+    Corruption,
+    HbtableError,
+    InvalidRequest,
+    OutOfSpace,
+    StaleLocation,
+    StorageFailed,
+    Unavailable,
+)
 from hbtable.fs.interface import LOCAL, AppendFile, FileSystem
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.sstable.cache import BlockCache
@@ -27,6 +35,9 @@ from hbtable.tablet.shared import SharedState
 from hbtable.tablet.version import LoadedFile, SharedFile, key_range
 
 logger = logging.getLogger(__name__)
+
+_UNCHANGED: Final = (Unavailable, Corruption, InvalidRequest)
+"""Errors before METADATA's log has anything of the change; OutOfSpace alone comes later."""
 
 Append = Callable[[bytes], object]
 
@@ -89,7 +100,7 @@ class _NewFile:
 class SSTableOutput:
     """Writes SSTables of one tablet."""
 
-    __slots__ = ("_cache", "_fs", "_in_doubt", "_keeper", "_shared")
+    __slots__ = ("_cache", "_fs", "_in_doubt", "_keeper", "_shared", "is_in_vain")
 
     def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState, keeper: RecordKeeper) -> None:
         self._fs = fs
@@ -99,6 +110,8 @@ class SSTableOutput:
         self._in_doubt: list[tuple[str, int]] = []
         """Files of which the record may yet come to know (see refused()), and how many changes of it were acknowledged
         before: one more, and it names them no more than it does then."""
+        self.is_in_vain = False
+        """METADATA's log had broken when the record was last asked to name a file."""
 
     @switches
     def write(self, table_id: int, in_memory: bool, make: Callable[[Append], Made | None]) -> LoadedFile | None:
@@ -130,6 +143,7 @@ class SSTableOutput:
     def settled(self, *files: LoadedFile | None) -> None:
         """The record names the files. What was in doubt before it was changed is not in it, and never will be; what
         came to be in doubt since then stays so."""
+        self.is_in_vain = False
         for file in files:
             if file is not None:
                 self._shared.files_in_flight.discard(file.ref.path)
@@ -150,28 +164,29 @@ class SSTableOutput:
         return needless
 
     @switches
-    def unasked(self, file: LoadedFile | None) -> None:
-        """The record was never asked to name the file."""
-        if file is not None:
-            self._drop(file.ref.path)
+    def unasked(self, *files: LoadedFile | None) -> None:
+        """The record was never asked to name the files."""
+        for file in files:
+            if file is not None:
+                self._drop(file.ref.path)
 
     @switches
-    def refused(self, file: LoadedFile | None, error: BaseException) -> None:
-        """The record was asked to name it and was not changed, as far as `error` tells."""
-        if file is None:
-            return
-        if isinstance(error, OutOfSpace):
-            # METADATA's log refused the change, but its bytes may be there, and if its server dies before it writes on
-            # they count (commitlog.interface). The next change that is made comes after them in any case.
-            self._in_doubt.append((file.ref.path, self._keeper.acknowledged))
-        elif isinstance(error, Unavailable):
-            self._drop(file.ref.path)
-        elif isinstance(error, StaleLocation):
-            # Another owner's record may name the file: of a change without an answer the tablet hears when it asks
+    def refused(self, error: BaseException, *files: LoadedFile | None) -> None:
+        """The record was asked to name them and was not changed, as far as `error` tells. No switch since then."""
+        paths = [file.ref.path for file in files if file is not None]
+        self.is_in_vain = isinstance(error, StorageFailed)
+        if isinstance(error, StaleLocation):
+            # Another owner's record may name the files: of a change without an answer the tablet hears when it asks
             # again, and the next owner may have taken it over by then. METADATA tells, so the collector decides.
-            self._shared.files_in_flight.discard(file.ref.path)
-        # Any other error, StorageFailed of METADATA's log say, leaves open whether the record names the file once
-        # that log is replayed: it stays in flight until this process ends.
+            self._shared.files_in_flight.difference_update(paths)
+        elif self._keeper.in_doubt or isinstance(error, OutOfSpace) or not isinstance(error, _UNCHANGED):
+            # METADATA's log refused the change, but its bytes may be there, and if its server dies before it writes on
+            # they count (commitlog.interface); so they may once a log that broke is replayed. The next change that is
+            # made comes after them in any case.
+            self._in_doubt += [(path, self._keeper.acknowledged) for path in paths]
+        else:
+            for path in paths:
+                self._drop(path)
 
     @switches
     def _drop(self, path: str) -> None:

@@ -28,9 +28,12 @@ Edit = Callable[[TabletRecord], TabletRecord]
 class RecordKeeper:
     """Changes one tablet's record, one change at a time. `lost`: another
     owner was found; serve no more. `closed`: nothing changes it any more; what waits for its turn then (the end of a
-    split, a flush) could only spoil another owner's. `acknowledged`: the number of changes that were made."""
+    split, a flush) could only spoil another owner's. `acknowledged`: the number of changes that were made.
+    `in_doubt`: of the last one that failed it is not known whether it was made."""
 
-    __slots__ = ("_lock", "_retry_seconds", "_runtime", "acknowledged", "closed", "commit", "lost", "record")
+    __slots__ = (
+        "_lock", "_retry_seconds", "_runtime", "acknowledged", "closed", "commit", "in_doubt", "lost", "record",
+    )  # fmt: skip
 
     def __init__(self, runtime: Runtime, record: TabletRecord, commit: CommitRecord, retry_seconds: float) -> None:
         self._runtime = runtime
@@ -41,6 +44,7 @@ class RecordKeeper:
         self.lost = False
         self.closed = False
         self.acknowledged = 0
+        self.in_doubt = False
 
     @switches
     def change(self, edit: Edit, swap: Callable[[], None] | None = None, insist: bool = False) -> TabletRecord:
@@ -64,7 +68,7 @@ class RecordKeeper:
 
     @switches
     def _settle(self, old: TabletRecord, new: TabletRecord, insist: bool) -> None:
-        doubtful = False
+        self.in_doubt = False
         while True:
             try:
                 self.commit(old, new)
@@ -73,11 +77,11 @@ class RecordKeeper:
                 self.lost = True
                 raise self._lost_error() from error
             except OutcomeUnknown:
-                doubtful = True
+                self.in_doubt = True
             except HbtableError as error:
                 # Once an outcome is in doubt, 'not applied now' says nothing about the earlier attempt.
-                doubtful = doubtful or (insist and isinstance(error, OutOfSpace))
-                if not doubtful or not isinstance(error, (Unavailable, StaleLocation)):
+                self.in_doubt = self.in_doubt or (insist and isinstance(error, OutOfSpace))
+                if not self.in_doubt or not isinstance(error, (Unavailable, StaleLocation)):
                     raise
             self._runtime.sleep(self._retry_seconds)
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Corruption, HbtableError, SwitchedOff
+from hbtable.errors import Corruption, HbtableError, StorageFailed, SwitchedOff
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.tablet import TabletRecord
 from hbtable.switches import switches
@@ -82,6 +82,7 @@ class Compactor:
         state = self._state
         with self._flushing:
             self._unchanged.check_nothing_found()
+            self._check_not_in_vain()
             begin = state.environment.runtime.clock_seconds()
             # No switch from here to the redo point: it says exactly what the frozen memtables hold.
             frozen_since, state.unflushed_since = state.unflushed_since, 0.0
@@ -106,8 +107,8 @@ class Compactor:
                     state.shared.flush_failure = str(error)
                 state.unflushed_since = frozen_since or state.unflushed_since
                 state.markers_at_flush = markers_before
-                for _, _, file in written:
-                    self._output.refused(file, error) if asked else self._output.unasked(file)
+                files = [file for _, _, file in written]
+                self._output.refused(error, *files) if asked else self._output.unasked(*files)
                 raise
             if not self.replaying:
                 # After the record change was acknowledged, never before (bug class 2).
@@ -268,7 +269,14 @@ class Compactor:
     def resume(self) -> None:
         self._cancelled = False
 
+    def _check_not_in_vain(self) -> None:
+        """StorageFailed when this server's log has broken, and METADATA's had when it was last asked; on a single
+        server they are one. Each file that is written then is left behind."""
+        if self._output.is_in_vain and (broken := self._state.environment.log.broken):
+            raise StorageFailed(broken)
+
     def _check_cancelled(self) -> None:
+        self._check_not_in_vain()
         if not self._state.shared.compactions_on:
             raise SwitchedOff(f"tablet {self._state.tablet_id} was not compacted: {COMPACTIONS_OFF}")
         if self._cancelled or self._state.gate.closed:
@@ -324,8 +332,7 @@ class Compactor:
         try:
             state.keeper.change(edit, swap)
         except BaseException as error:
-            for output in outputs:
-                self._output.refused(output, error)
+            self._output.refused(error, *outputs)
             raise
         self._output.settled(*outputs)
         for output in outputs:
@@ -352,8 +359,7 @@ class Compactor:
             try:
                 outputs[stack.key] = self._write_anew(stack, inputs, spec)
             except BaseException:
-                for output in outputs.values():
-                    self._output.unasked(output)
+                self._output.unasked(*outputs.values())
                 raise
         paths = {file.ref.path for file in inputs}
 

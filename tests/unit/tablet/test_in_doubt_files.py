@@ -1,10 +1,19 @@
 """SSTables of refused changes that METADATA may yet make: they stay for as long, and no longer."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import HbtableError, OutOfSpace, StaleLocation
+from hbtable.errors import (
+    DataDamaged,
+    HbtableError,
+    LimitExceeded,
+    OutcomeUnknown,
+    OutOfSpace,
+    StaleLocation,
+    StorageFailed,
+)
 from hbtable.fs.interface import FileSystem
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Event
@@ -38,7 +47,7 @@ def refused_while_an_earlier_file_is_removed() -> None:
     begun, go_on = bench.runtime.event(), bench.runtime.event()
 
     def main() -> None:
-        bench.fs = HeldDelete(bench.memory, begun, go_on)  # type: ignore[assignment]
+        bench.fs = HeldDelete(bench.memory, begun, go_on)
         tablet = bench.open()
         for row in b"a", b"b", b"c":
             tablet.mutate([put(row, b"f:a", b"1")])
@@ -135,5 +144,84 @@ def test_another_owner_of_the_record_settles_what_was_refused_before(bench: Benc
             tablet.flush()
         tablet.close()
         assert not bench.shared.files_in_flight
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("work", [Tablet.flush, lambda tablet: tablet.compact(True)])
+@pytest.mark.parametrize(
+    "error", [DataDamaged("metadata.sst", 0, "a block is damaged", b"", b""), LimitExceeded("the record is too long")]
+)
+def test_what_is_refused_before_the_log_is_asked_is_removed_at_once(
+    bench: Bench, error: HbtableError, work: Callable[[Tablet], None]
+) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"a", b"f:a", b"1")])
+        tablet.flush()
+        before = {status.path for status in bench.fs.list_files("sstables")}
+        tablet.mutate([put(b"b", b"f:a", b"1")])
+        bench.records.errors.append((error, False))
+        with pytest.raises(type(error)):
+            work(tablet)
+        assert {status.path for status in bench.fs.list_files("sstables")} == before
+        assert not bench.shared.files_in_flight
+
+    bench.run(main)
+
+
+def test_what_is_refused_after_an_unknown_outcome_stays_in_doubt(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"a", b"f:a", b"1")])
+        damaged = DataDamaged("metadata.sst", 0, "a block is damaged", b"", b"")
+        bench.records.errors += [(OutcomeUnknown("no answer"), True), (damaged, False)]
+        with pytest.raises(DataDamaged):
+            tablet.flush()
+        assert len(bench.shared.files_in_flight) == 1
+        assert all(map(bench.memory.exists, bench.shared.files_in_flight))
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("work", [Tablet.flush, lambda tablet: tablet.compact(False)])
+def test_a_single_server_whose_log_broke_does_not_fill_the_disk(bench: Bench, work: Callable[[Tablet], None]) -> None:
+    bench.options = replace(bench.options, merge_files=2)
+    broken = StorageFailed("the disk failed a sync")
+
+    def main() -> None:
+        tablet = bench.open()
+        for row in b"a", b"b", b"c":
+            tablet.mutate([put(row, b"f:a", b"1")])
+            if row != b"c":
+                tablet.flush()
+        before = {status.path for status in bench.fs.list_files("sstables")}
+        bench.log.stop_taking(broken)
+        for _ in range(5):
+            bench.records.errors.append((broken, False))
+            with pytest.raises(StorageFailed, match="failed a sync"):
+                work(tablet)
+        assert len({status.path for status in bench.fs.list_files("sstables")} - before) == 1
+
+    bench.run(main)
+
+
+def test_a_server_whose_log_broke_still_flushes_where_metadatas_is_another(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"a", b"f:a", b"1")])
+        bench.log.stop_taking(StorageFailed("the disk failed a sync"))
+        tablet.flush()
+        assert tablet.memtable_bytes == 0
+
+    bench.run(main)
+
+
+def test_what_the_broken_log_of_metadata_refused_goes_with_the_next_change(bench: Bench) -> None:
+    def main() -> None:
+        tablet, doubtful = refused(bench, StorageFailed("METADATA's log has broken"))
+        tablet.compact(True)
+        assert not bench.shared.files_in_flight
+        assert not any(map(bench.memory.exists, doubtful))
 
     bench.run(main)
