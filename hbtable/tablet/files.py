@@ -20,7 +20,6 @@ from hbtable.errors import (
     InvalidRequest,
     OutOfSpace,
     StaleLocation,
-    StorageFailed,
     Unavailable,
 )
 from hbtable.fs.interface import LOCAL, AppendFile, FileSystem
@@ -100,7 +99,7 @@ class _NewFile:
 class SSTableOutput:
     """Writes SSTables of one tablet."""
 
-    __slots__ = ("_cache", "_fs", "_in_doubt", "_keeper", "_shared", "is_in_vain")
+    __slots__ = ("_cache", "_fs", "_in_doubt", "_keeper", "_shared")
 
     def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState, keeper: RecordKeeper) -> None:
         self._fs = fs
@@ -110,8 +109,6 @@ class SSTableOutput:
         self._in_doubt: list[tuple[str, int]] = []
         """Files of which the record may yet come to know (see refused()), and how many changes of it were acknowledged
         before: one more, and it names them no more than it does then."""
-        self.is_in_vain = False
-        """METADATA's log had broken when the record was last asked to name a file."""
 
     @switches
     def write(self, table_id: int, in_memory: bool, make: Callable[[Append], Made | None]) -> LoadedFile | None:
@@ -143,12 +140,19 @@ class SSTableOutput:
     def settled(self, *files: LoadedFile | None) -> None:
         """The record names the files. What was in doubt before it was changed is not in it, and never will be; what
         came to be in doubt since then stays so."""
-        self.is_in_vain = False
         for file in files:
             if file is not None:
                 self._shared.files_in_flight.discard(file.ref.path)
         for path in self._needless():
             self._drop(path)
+
+    @switches
+    def begin(self) -> None:
+        """To be called before a file is written that the record is to name. While others are in doubt it asks whether
+        METADATA can name any: else each try in vain would leave one more behind. Errors as of RecordKeeper.change()."""
+        if self._in_doubt:
+            self._keeper.confirm_record()
+            self.settled()
 
     def close(self) -> None:
         """Nothing is written any more. What is not in doubt by now is the collector's: METADATA tells. Does not
@@ -174,7 +178,6 @@ class SSTableOutput:
     def refused(self, error: BaseException, *files: LoadedFile | None) -> None:
         """The record was asked to name them and was not changed, as far as `error` tells. No switch since then."""
         paths = [file.ref.path for file in files if file is not None]
-        self.is_in_vain = isinstance(error, StorageFailed)
         if isinstance(error, StaleLocation):
             # Another owner's record may name the files: of a change without an answer the tablet hears when it asks
             # again, and the next owner may have taken it over by then. METADATA tells, so the collector decides.

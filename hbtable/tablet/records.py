@@ -67,6 +67,15 @@ class RecordKeeper:
             return new
 
     @switches
+    def confirm_record(self) -> None:
+        """The record, written once more as it is: what was refused before will not come back. Errors as of change()."""
+        with self._lock:
+            if self.lost or self.closed:
+                raise self._lost_error()
+            self._settle(self.record, self.record, insist=False)
+            self.acknowledged += 1
+
+    @switches
     def _settle(self, old: TabletRecord, new: TabletRecord, insist: bool) -> None:
         self.in_doubt = False
         while True:

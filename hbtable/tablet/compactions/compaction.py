@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Corruption, HbtableError, StorageFailed, SwitchedOff
+from hbtable.errors import Corruption, HbtableError, SwitchedOff
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.tablet import TabletRecord
 from hbtable.switches import switches
@@ -82,7 +82,8 @@ class Compactor:
         state = self._state
         with self._flushing:
             self._unchanged.check_nothing_found()
-            self._check_not_in_vain()
+            if not state.version.memtables_empty():
+                self._output.begin()
             begin = state.environment.runtime.clock_seconds()
             # No switch from here to the redo point: it says exactly what the frozen memtables hold.
             frozen_since, state.unflushed_since = state.unflushed_since, 0.0
@@ -174,6 +175,7 @@ class Compactor:
     def merge(self, plan: MergePlan) -> None:
         """Carries out a plan, as far as its files are still there. As flush()."""
         with self._merging, self._noting_failure():
+            self._output.begin()
             stack = next((stack for stack in self._state.version.stacks if stack.key == plan.key), None)
             if stack is not None:
                 inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
@@ -223,6 +225,7 @@ class Compactor:
         self.flush()
         self.discard()
         with self._merging, self._noting_failure():
+            self._output.begin()
             if self._state.version.is_regrouped():
                 self._state.damaged.check_none()
                 self._regroup()
@@ -269,14 +272,7 @@ class Compactor:
     def resume(self) -> None:
         self._cancelled = False
 
-    def _check_not_in_vain(self) -> None:
-        """StorageFailed when this server's log has broken, and METADATA's had when it was last asked; on a single
-        server they are one. Each file that is written then is left behind."""
-        if self._output.is_in_vain and (broken := self._state.environment.log.broken):
-            raise StorageFailed(broken)
-
     def _check_cancelled(self) -> None:
-        self._check_not_in_vain()
         if not self._state.shared.compactions_on:
             raise SwitchedOff(f"tablet {self._state.tablet_id} was not compacted: {COMPACTIONS_OFF}")
         if self._cancelled or self._state.gate.closed:
@@ -288,6 +284,7 @@ class Compactor:
         self.flush()
         with self._merging, self._noting_failure():
             self._state.damaged.check_none()
+            self._output.begin()
             for stack in self._state.version.stacks:
                 if stack.files:
                     self._compact(stack, stack.files, (now, highest))

@@ -13,6 +13,7 @@ from hbtable.errors import (
     OutOfSpace,
     StaleLocation,
     StorageFailed,
+    Unavailable,
 )
 from hbtable.fs.interface import FileSystem
 from hbtable.model.tablet import TabletRecord
@@ -41,6 +42,10 @@ class HeldDelete(DelegatingFake):
         self.inner.delete(path)
 
 
+def sstables(bench: Bench) -> set[str]:
+    return {status.path for status in bench.fs.list_files("sstables")}
+
+
 def refused_while_an_earlier_file_is_removed() -> None:
     bench = Bench()
     bench.options = replace(bench.options, merge_files=2)
@@ -58,7 +63,12 @@ def refused_while_an_earlier_file_is_removed() -> None:
             tablet.flush()
         first = set(bench.shared.files_in_flight)
         assert len(first) == 1
-        flush = bench.runtime.spawn(tablet.flush)
+
+        def flush_in_vain() -> None:
+            with pytest.raises(Unavailable):
+                tablet.flush()
+
+        flush = bench.runtime.spawn(flush_in_vain)
         begun.wait()
         assert first & bench.shared.files_in_flight
         bench.records.errors.append((FULL, False))
@@ -66,6 +76,7 @@ def refused_while_an_earlier_file_is_removed() -> None:
             tablet.compact(False)
         second = bench.shared.files_in_flight - first
         assert len(second) == 1
+        bench.records.errors.append((Unavailable("METADATA moves"), False))
         go_on.set()
         flush.join()
         assert bench.shared.files_in_flight == second
@@ -159,12 +170,12 @@ def test_what_is_refused_before_the_log_is_asked_is_removed_at_once(
         tablet = bench.open()
         tablet.mutate([put(b"a", b"f:a", b"1")])
         tablet.flush()
-        before = {status.path for status in bench.fs.list_files("sstables")}
+        before = sstables(bench)
         tablet.mutate([put(b"b", b"f:a", b"1")])
         bench.records.errors.append((error, False))
         with pytest.raises(type(error)):
             work(tablet)
-        assert {status.path for status in bench.fs.list_files("sstables")} == before
+        assert sstables(bench) == before
         assert not bench.shared.files_in_flight
 
     bench.run(main)
@@ -185,9 +196,10 @@ def test_what_is_refused_after_an_unknown_outcome_stays_in_doubt(bench: Bench) -
 
 
 @pytest.mark.parametrize("work", [Tablet.flush, lambda tablet: tablet.compact(False)])
-def test_a_single_server_whose_log_broke_does_not_fill_the_disk(bench: Bench, work: Callable[[Tablet], None]) -> None:
+@pytest.mark.parametrize("error", [FULL, StorageFailed("the disk failed a sync")])
+def test_tries_in_vain_do_not_fill_the_disk(bench: Bench, error: HbtableError, work: Callable[[Tablet], None]) -> None:
+    """The log of METADATA is full, or has broken: on a single server it is the only one."""
     bench.options = replace(bench.options, merge_files=2)
-    broken = StorageFailed("the disk failed a sync")
 
     def main() -> None:
         tablet = bench.open()
@@ -195,13 +207,14 @@ def test_a_single_server_whose_log_broke_does_not_fill_the_disk(bench: Bench, wo
             tablet.mutate([put(row, b"f:a", b"1")])
             if row != b"c":
                 tablet.flush()
-        before = {status.path for status in bench.fs.list_files("sstables")}
-        bench.log.stop_taking(broken)
+        before = sstables(bench)
         for _ in range(5):
-            bench.records.errors.append((broken, False))
-            with pytest.raises(StorageFailed, match="failed a sync"):
+            bench.records.errors.append((error, False))
+            with pytest.raises(type(error)):
                 work(tablet)
-        assert len({status.path for status in bench.fs.list_files("sstables")} - before) == 1
+        assert len(sstables(bench) - before) == 1
+        work(tablet)
+        assert not bench.shared.files_in_flight
 
     bench.run(main)
 
