@@ -108,16 +108,22 @@ class Admin(MasterService):
         this process's own session is over: it finds no master any more. `done_before`: the refusals of a call that is
         made again and that the master went on with."""
         retries: RetryCounter | None = None
+        master: MasterService | None = None
+        perhaps_done = False
         while True:
             try:
-                return call(self._transport.master())
+                master = None
+                master = self._transport.master()
+                return call(master)
             except OutOfSpace:
                 raise
             except done_before:
-                if retries is None:
+                if not perhaps_done:
                     raise
                 return None
             except (StaleLocation, Unavailable) as error:
+                # Nobody went on with what no master has heard of.
+                perhaps_done = perhaps_done or (master is not None and isinstance(error, Unavailable))
                 self._check_own(error)
                 if retries is None:
                     retries = RetryCounter(self._runtime, self._options.retry_policy)

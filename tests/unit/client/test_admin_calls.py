@@ -79,6 +79,28 @@ def test_a_master_that_comes_back_is_waited_for(cluster, client):
     assert 3 <= cluster.runtime.now < 5
 
 
+def test_a_refusal_of_what_no_master_has_heard_of_is_told(cluster, client):
+    """Once a master has put a call off, its refusal when it is repeated says that it was done meanwhile. Before that it
+    says what it says: the table was never there."""
+    answers = [None, StaleLocation("the connection was refused"), TableNotFound("t")]
+
+    class Later:
+        def delete_table(self, name):
+            raise answers.pop(0)
+
+    def found():
+        if answers[0] is None:
+            answers.pop(0)
+            raise Unavailable("there is no master")
+        return Later()
+
+    cluster.transport.master = found
+    with pytest.raises(TableNotFound):
+        client.admin.delete_table(b"t")
+    answers[:] = [Unavailable("a server cannot be reached"), TableNotFound("t")]
+    client.admin.delete_table(b"t")
+
+
 def test_a_master_that_stays_away_is_reported(cluster, client):
     with pytest.raises(
         Unavailable, match=r"the master gave no answer after \d+ tries in 60 seconds: there is no master"
