@@ -24,7 +24,7 @@ class TabletOptions:
     stall_files: int = 30
     """SSTables of a locality group at which writers wait for a compaction. Larger: reads may become slow."""
     merge_bytes: int = 2 << 30
-    """A merging compaction reads at most so many bytes. Larger: fewer files, longer compactions."""
+    """A merge of SSTables of similar size reads at most so many bytes. Larger: fewer files, longer compactions."""
     major_compaction_seconds: float = 604_800.0
     """The longest time, about, that deleted, overwritten and expired cells stay on disk: each locality group has a
     major compaction after so long since its oldest change, give or take a half. A table's own
