@@ -82,7 +82,8 @@ def recovered(
     found = [entry for entry in pieces if entry[1].last_sequence >= first_needed]
     for cluster in _overlapping(found):
         records: list[LogRecord] = []
-        for run, piece in cluster:
+        # In log order, so that of two equal sequences the later copy comes last.
+        for run, piece in sorted(cluster, key=lambda entry: entry[0].first):
             records += (r for r in _read_piece(fs, folder, run, piece) if r.sequence >= first_needed)
         yield from _by_sequence(records)
 
@@ -142,8 +143,6 @@ def _overlapping(found: list[tuple[SortedRun, RunPiece]]) -> Iterator[list[tuple
         cluster.append((run, piece))
         last = max(last, piece.last_sequence)
     if cluster:
-        # Log order within a cluster, so that of two equal sequences the later copy comes last.
-        cluster.sort(key=lambda entry: entry[0].first)
         yield cluster
 
 

@@ -143,6 +143,28 @@ def test_a_record_that_is_in_the_log_twice_is_recovered_once(bench) -> None:
     assert _recovered(bench, 5) == [1, 2, 3]
 
 
+def test_of_two_copies_the_later_one_counts_wherever_the_runs_lie(bench) -> None:
+    """Also where the later run begins with an earlier sequence, and where later sequences follow in other runs."""
+    written = [(5, b"early"), (6, b"other"), (4, b"first"), (5, b"late"), *((n, b"after") for n in range(7, 30))]
+
+    def fill() -> None:
+        log = bench.writer(durability="os", segment_bytes=1000)
+        for sequence, value in written:
+            record = encode_record(1, 1, sequence, 0, [(b"r\x00\x01f\x00q\x00\x01" + bytes(18), value + b"." * 400)])
+            log.commit(1, sequence, record, lambda: None)
+
+    def main() -> dict[int, bytes]:
+        found = list(recovered(bench.fs, bench.folder, 1, 0))
+        assert [record.sequence for record in found] == list(range(4, 30))
+        return {record.sequence: record.pairs[0][1].rstrip(b".") for record in found}
+
+    bench.run(fill)
+    assert bench.run(main)[5] == b"late"
+    bench.run(sort_log, bench.runtime, bench.fs, bench.folder, None, 1_000)
+    assert len([name for name in bench.segments() if name.endswith(".run")]) > 3
+    assert bench.run(main)[5] == b"late"
+
+
 def test_an_empty_log_sorts_to_nothing(bench) -> None:
     bench.run(lambda: bench.writer().close())
     bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
