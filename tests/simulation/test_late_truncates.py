@@ -57,10 +57,11 @@ class LateTransport(CountedTransport):
 
 class Scene:
     """A master died at the last step of a truncate of `u`, and there is another one. The step comes when that has asked
-    METADATA so many times from begin() on, or never."""
+    METADATA so many times from begin() on, or never. `torn`: the table waits to be enabled, and the rows of its last
+    tablet are gone."""
 
-    def __init__(self, machine, number=0):
-        self.machine, self.cluster = machine, CountedCluster(22, machine.options)
+    def __init__(self, machine, number=0, torn=False):
+        self.machine, self.cluster, self._torn = machine, CountedCluster(22, machine.options), torn
         self.cluster.master_transport = lambda inner, asked: LateTransport(inner, asked, self)
         self.holds, self.come, self.came = False, None, None
         self._left, self._begun = number, False
@@ -75,15 +76,24 @@ class Scene:
                 self.machine.write(cluster, range(300), name=name)
             admin.disable_table(b"u")
             admin.disable_table(b"w")
+            if self._torn:
+                self._tear()
             self.holds = True
             cluster.runtime.spawn(self._truncate, name="truncate")
             cluster.until(lambda: self.come, 20)
             cluster.kill_master()
             cluster.start_master()
-            cluster.until(lambda: cluster.master.acting and cluster.master.last_message == "everything is served", 30)
+            found = "no tablet covers" if self._torn else "everything is served"
+            cluster.until(lambda: cluster.master.acting and found in cluster.master.last_message, 30)
             act()
 
         self.cluster.runtime.run(body)
+
+    def _tear(self):
+        catalog = self.cluster.client.catalog
+        catalog.delete_tablet(catalog.tablet_rows(catalog.read_table(b"u").table_id)[-1])
+        with pytest.raises(Corruption):
+            self.admin.enable_table(b"u")
 
     def _truncate(self):
         with suppress(HbtableError):
@@ -127,6 +137,19 @@ def comes_late(machine):
 
 def test_one_that_comes_after_its_rows_were_collected_is_refused(machine):
     comes_late(machine)
+
+
+def test_one_of_a_torn_table_that_comes_after_its_rows_were_collected_is_refused(machine):
+    scene = Scene(machine, torn=True)
+
+    def act():
+        scene.cluster.until(lambda: scene.admin.collect_garbage().rows == len(SPLITS), 60)
+        scene.comes()
+        assert scene.came is False
+        scene.admin.truncate_table(b"u", True)
+        assert scene.is_empty()
+
+    scene.play(act)
 
 
 def test_the_planted_bug_is_found(machine_of):

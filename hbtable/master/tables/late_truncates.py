@@ -6,9 +6,10 @@ does not know of it: it sees tablets of a table that nobody has heard of. Delete
 without tablets.
 
 The late change is a compare-and-set. So each name row that it could be about is changed first. Then the late one was
-faster, and the name row tells, or it is refused. Which rows: of tables that are disabled, or were to be and found no
-room for it (tables.py). Once for each: what this master begins it knows of, and a table that is disabled later has been
-changed by that. It is done as an operation on the table, so that none of those which operators ask for is refused.
+faster, and the name row tells, or it is refused. Which rows: of tables that removable.py lets be truncated. They are
+disabled, or were to be and found no room for it, or wait to be enabled and have rows that no tablet has. Once for each:
+what this master begins it knows of, and a table that comes to be one of these later has been changed by that. It is
+done as an operation on the table, so that none of those which operators ask for is refused.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord, TableState
 from hbtable.switches import switches
 
-_MAY_BE_TRUNCATED: Final = (TableState.DISABLED, TableState.DISABLING)
+_MAY_BE_TRUNCATED: Final = (TableState.DISABLED, TableState.DISABLING, TableState.ENABLING)
 
 
 @final
