@@ -17,6 +17,8 @@ from hbtable.errors import (
     Corruption,
     DataDamaged,
     FileNotFound,
+    HbtableError,
+    LockLost,
     NamespaceNotFound,
     OutcomeUnknown,
     OutOfSpace,
@@ -299,17 +301,19 @@ class Catalog:
                         raise
                     if current == expected:
                         continue  # it may still be under way; only one of the two can find what it expects
-            except Unavailable as error:
+                if current == new and (unsure or new is None):
+                    return True
+                if current is None or expected is None or current == expected:
+                    return False
+                if decode(current, f"METADATA row {key!r}") != decode(expected, "the expected record"):
+                    return False
+            except (OutcomeUnknown, LockLost):
+                raise
+            except HbtableError as error:
                 if not unsure:
                     raise
                 # It would tell the caller that nothing was changed.
-                raise OutcomeUnknown(f"METADATA row {key!r} cannot be read to see what became of it") from error
-            if current == new and (unsure or new is None):
-                return True
-            if current is None or expected is None or current == expected:
-                return False
-            if decode(current, f"METADATA row {key!r}") != decode(expected, "the expected record"):
-                return False
+                raise OutcomeUnknown(f"METADATA row {key!r} does not tell what became of a change: {error}") from error
             expected = current  # the same record, in the bytes of an older format
 
     @switches

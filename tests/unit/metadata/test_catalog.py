@@ -43,11 +43,6 @@ class Files:
         self.root_at_write.append(file and file.data)
 
 
-@pytest.fixture
-def catalog(cluster):
-    return Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime))
-
-
 def test_tablet_rows_are_put_once_and_replaced_only_from_what_was_read(catalog):
     assert catalog.read_tablet(16, b"m") is None
     assert catalog.put_tablet_if_absent(TABLET)
@@ -213,40 +208,6 @@ def test_a_new_cluster_begins_with_a_root_once(cluster):
     assert catalog.read_root() == layout.first_root_record(1)
 
 
-@pytest.mark.parametrize("applied", [True, False])
-def test_an_unknown_outcome_is_settled_by_reading(catalog, cluster, applied):
-    catalog.put_tablet_if_absent(TABLET)
-    server = cluster.servers["s0"]
-
-    def fail_once(method, tablet_id):
-        if method == "check_and_mutate":
-            server.before = server.after = None
-            raise OutcomeUnknown("the connection broke")
-
-    if applied:
-        server.after = fail_once
-    else:
-        server.before = fail_once
-    owned = dataclasses.replace(TABLET, owner="s1", generation=1)
-    catalog.replace_tablet(TABLET, owned)
-    assert catalog.read_tablet(16, b"m") == owned
-
-
-def test_an_unknown_outcome_that_reading_cannot_settle_stays_unknown(catalog, cluster):
-    catalog.put_tablet_if_absent(TABLET)
-    server = cluster.servers["s0"]
-    other = dataclasses.replace(TABLET, owner="other")
-
-    def fail_once(method, tablet_id):
-        server.after = None
-        cluster.write(other)
-        raise OutcomeUnknown("the connection broke")
-
-    server.after = fail_once
-    with pytest.raises(OutcomeUnknown):
-        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
-
-
 def test_a_metadata_tablet_that_moves_is_found_again(catalog, cluster):
     catalog.put_tablet_if_absent(TABLET)
     cluster.serve(layout.first_metadata_record(1), "s1")
@@ -270,41 +231,6 @@ def test_a_cluster_that_was_never_started_is_unavailable(catalog, cluster):
         catalog.tables()
     with pytest.raises(FileNotFound):
         cluster.session.read(layout.ROOT_PATH)
-
-
-def test_an_unknown_outcome_that_cannot_be_read_does_not_look_as_if_nothing_happened(catalog, cluster):
-    catalog.put_tablet_if_absent(TABLET)
-    server = cluster.servers["s0"]
-
-    def lose_the_answer(method, tablet_id):
-        server.after = None
-        server.before = refuse
-        raise OutcomeUnknown("the connection broke")
-
-    def refuse(method, tablet_id):
-        raise Unavailable("the server is gone")
-
-    server.after = lose_the_answer
-    with pytest.raises(OutcomeUnknown):
-        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
-
-
-def test_a_change_that_may_still_come_is_in_doubt_though_the_row_was_read_as_before(catalog, cluster):
-    """A server that gave no answer in time carries it out when it can; what it answers meanwhile says nothing."""
-    catalog.put_tablet_if_absent(TABLET)
-    server = cluster.servers["s0"]
-
-    def no_answer_yet(method, tablet_id):
-        server.before = answers_reads_only
-        raise OutcomeUnknown("no answer in time")
-
-    def answers_reads_only(method, tablet_id):
-        if method == "check_and_mutate":
-            raise Unavailable("the tablet moves")
-
-    server.before = no_answer_yet
-    with pytest.raises(OutcomeUnknown):
-        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
 
 
 GONE = GoneTablet(16, 50, RowRange(b"", b"m"), 8, 5)
