@@ -230,6 +230,24 @@ def test_a_server_whose_log_broke_still_flushes_where_metadatas_is_another(bench
     bench.run(main)
 
 
+def test_a_server_whose_log_broke_flushes_again_once_metadata_has_moved_away(bench: Bench) -> None:
+    """Its own log was that of METADATA, too, and refused the first try."""
+    broken = StorageFailed("the disk failed a sync")
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"a", b"f:a", b"1")])
+        bench.log.stop_taking(broken)
+        bench.records.errors.append((broken, False))
+        with pytest.raises(StorageFailed):
+            tablet.flush()
+        tablet.flush()
+        assert tablet.memtable_bytes == 0
+        assert not bench.shared.files_in_flight
+
+    bench.run(main)
+
+
 def test_what_the_broken_log_of_metadata_refused_goes_with_the_next_change(bench: Bench) -> None:
     def main() -> None:
         tablet, doubtful = refused(bench, StorageFailed("METADATA's log has broken"))
