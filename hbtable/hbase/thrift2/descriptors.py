@@ -1,14 +1,17 @@
 """Tables and families as Thrift2 describes them. What hbtable does not obey it keeps and shows, as attributes."""
 
+import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import Final
 
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
+from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema, TableSchema
 from hbtable.model.schema_limits import check_counts
+from hbtable.model.values import shown as as_given
 
 _COMPRESSIONS: Final = ("LZO", "GZ", "NONE", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
 _BLOOMS: Final = ("NONE", "ROW", "ROWCOL", "ROWPREFIX_FIXED_LENGTH")
@@ -25,6 +28,9 @@ _FLAGS: Final = {
 _ALWAYS: Final = {"DATA_BLOCK_ENCODING": "NONE", "REPLICATION_SCOPE": "0", "KEEP_DELETED_CELLS": "FALSE"}
 _MAX_FILESIZE: Final = "MAX_FILESIZE"
 _DURABILITY: Final = "DURABILITY"
+_NUMBERS: Final = {"REPLICATION_SCOPE": 32, "DFS_REPLICATION": 16}
+"""Attributes that a descriptor has as fields of so many bits."""
+_WHOLE: Final = re.compile("[+-]?[0-9]{1,19}")
 
 
 def table_name(given: TTableName) -> bytes:
@@ -48,7 +54,7 @@ def table_schema(given: TTableDescriptor, version: int = 1) -> TableSchema:
         name,
         {family.name: family for family in families},
         version,
-        int(split_bytes) if split_bytes.isdigit() else 0,
+        max(0, _number(_MAX_FILESIZE, split_bytes, 64)) if split_bytes else 0,
         _sorted(attributes),
     )
 
@@ -78,6 +84,9 @@ def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
         attributes["REPLICATION_SCOPE"] = str(given.scope)
     if given.dfs_replication is not None:
         attributes["DFS_REPLICATION"] = str(given.dfs_replication)
+    for name, bits in _NUMBERS.items():
+        if attributes.get(name):
+            _number(name, attributes[name], bits)
     defaults = FamilySchema(given.name)
     return FamilySchema(
         given.name,
@@ -130,12 +139,12 @@ def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
         family.block_bytes,
         _BLOOMS.index(family.bloom),
         _COMPRESSIONS.index(family.compression),
-        int(kept.get("DFS_REPLICATION", "0")),
+        _number_or_zero(kept, "DFS_REPLICATION"),
         numbers.get(kept["DATA_BLOCK_ENCODING"], 0),
         _KEEP.index(kept["KEEP_DELETED_CELLS"]) if kept["KEEP_DELETED_CELLS"] in _KEEP else 0,
         family.max_versions,
         family.min_versions,
-        int(kept["REPLICATION_SCOPE"]),
+        _number_or_zero(kept, "REPLICATION_SCOPE"),
         family.ttl_seconds,
         family.block_cache,
         kept.get("CACHE_BLOOMS_ON_WRITE") == "true",
@@ -154,6 +163,24 @@ def _of(known: tuple[str, ...], number: int | None, default: int) -> str:
 
 def _or(given: int | None, default: int) -> int:
     return default if given is None else given
+
+
+def _whole(text: str, bits: int) -> int | None:
+    """None: it is no number of so many bits."""
+    number = int(text) if _WHOLE.fullmatch(text) else None
+    return number if number is not None and -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
+def _number(name: str, text: str, bits: int) -> int:
+    number = _whole(text, bits)
+    if number is None:
+        raise BadArgument(f"{name} is a whole number of {bits} bits, and not {as_given(text)}")
+    return number
+
+
+def _number_or_zero(kept: Mapping[str, str], name: str) -> int:
+    """Other ways in take any text: one odd table must not hide all others from who lists them."""
+    return _whole(kept.get(name, ""), _NUMBERS[name]) or 0
 
 
 def _flag(value: bool) -> str:
