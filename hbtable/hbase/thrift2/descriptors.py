@@ -1,11 +1,12 @@
 """Tables and families as Thrift2 describes them. What hbtable does not obey it keeps and shows, as attributes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Final
 
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
+from hbtable.hbase.conversion import shown
 from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
 from hbtable.model.file_settings import families_as_done
@@ -30,6 +31,22 @@ _MAX_FILESIZE: Final = "MAX_FILESIZE"
 _DURABILITY: Final = "DURABILITY"
 _NUMBERS: Final = {"REPLICATION_SCOPE": 32, "DFS_REPLICATION": 16}
 """Attributes that a descriptor has as fields of so many bits."""
+_VERSIONS: Final = "VERSIONS"
+_MIN_VERSIONS: Final = "MIN_VERSIONS"
+_TTL: Final = "TTL"
+_COMPRESSION: Final = "COMPRESSION"
+_BLOOMFILTER: Final = "BLOOMFILTER"
+_BLOCKSIZE: Final = "BLOCKSIZE"
+_BLOCKCACHE: Final = "BLOCKCACHE"
+_IN_MEMORY: Final = "IN_MEMORY"
+_NEW_VERSION_BEHAVIOR: Final = "NEW_VERSION_BEHAVIOR"
+_LOCALITY_GROUP: Final = "LOCALITY_GROUP"
+_INDEX_BLOCK_ENCODING: Final = "INDEX_BLOCK_ENCODING"
+_SETTINGS: Final = (
+    *(_VERSIONS, _MIN_VERSIONS, _TTL, _COMPRESSION, _BLOOMFILTER, _BLOCKSIZE, _BLOCKCACHE, _IN_MEMORY),
+    *(_NEW_VERSION_BEHAVIOR, _LOCALITY_GROUP, _INDEX_BLOCK_ENCODING),
+)
+"""Attributes that say what a schema has of its own, or what no table can choose: they are not kept as attributes."""
 _WHOLE: Final = re.compile("[+-]?[0-9]{1,19}")
 
 
@@ -45,18 +62,28 @@ def shown_name(canonical: bytes) -> TTableName:
 def table_schema(given: TTableDescriptor, version: int = 1) -> TableSchema:
     columns, name = given.columns or (), table_name(given.table_name)
     check_counts(names.shown(name), len(columns), chain((len(given.attributes or ()),), map(_attribute_count, columns)))
-    families = [family_schema(one) for one in columns]
     attributes = _texts(given.attributes)
-    if given.durability is not None and 0 < given.durability < len(_DURABILITIES):
-        attributes[_DURABILITY] = _DURABILITIES[given.durability]
+    if given.durability is not None:
+        attributes.pop(_DURABILITY, None)
+        if 0 < given.durability < len(_DURABILITIES):
+            attributes[_DURABILITY] = _DURABILITIES[given.durability]
     split_bytes = attributes.pop(_MAX_FILESIZE, "")
     return TableSchema(
         name,
-        {family.name: family for family in families},
+        _families(columns),
         version,
         max(0, _number(_MAX_FILESIZE, split_bytes, 64)) if split_bytes else 0,
         _sorted(attributes),
     )
+
+
+def _families(given: Iterable[TColumnFamilyDescriptor]) -> dict[bytes, FamilySchema]:
+    found: dict[bytes, FamilySchema] = {}
+    for family in map(family_schema, given):
+        if family.name in found:
+            raise BadArgument(f"Family {shown(family.name)} already exists so cannot be added")
+        found[family.name] = family
+    return found
 
 
 def _attribute_count(given: TColumnFamilyDescriptor) -> int:
@@ -70,7 +97,33 @@ def checked_family(table: str, given: TColumnFamilyDescriptor) -> FamilySchema:
 
 
 def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
-    """A time to live of 0 or less means for ever."""
+    """A setting that has a field is taken from it where it was sent, and else from the attribute that says the same. A
+    time to live of 0 or less means for ever."""
+    attributes = _attributes(given)
+    said = {name: text for name in _SETTINGS if (text := attributes.pop(name, ""))}
+    for name, bits in _NUMBERS.items():
+        if attributes.get(name):
+            _number(name, attributes[name], bits)
+    defaults = FamilySchema(given.name)
+    ttl_seconds = _count(given.time_to_live, said, _TTL, FOREVER_SECONDS)
+    return FamilySchema(
+        given.name,
+        max_versions=_count(given.max_versions, said, _VERSIONS, 1),
+        min_versions=_count(given.min_versions, said, _MIN_VERSIONS, 0),
+        ttl_seconds=ttl_seconds if ttl_seconds > 0 else FOREVER_SECONDS,
+        compression=_choice(_COMPRESSIONS, given.compression_type, said, _COMPRESSION, "NONE"),
+        bloom=_choice(_BLOOMS, given.bloom_filter_type, said, _BLOOMFILTER, "ROW"),
+        in_memory=_flag_of(given.in_memory, said, _IN_MEMORY, False),
+        block_cache=_flag_of(given.block_cache_enabled, said, _BLOCKCACHE, True),
+        block_bytes=_count(given.block_size, said, _BLOCKSIZE, defaults.block_bytes),
+        locality_group=said.get(_LOCALITY_GROUP, ""),
+        new_version_behavior=_flag_of(None, said, _NEW_VERSION_BEHAVIOR, False),
+        attributes=_sorted({name: value for name, value in attributes.items() if _ALWAYS.get(name) != value}),
+    )
+
+
+def _attributes(given: TColumnFamilyDescriptor) -> dict[str, str]:
+    """With the fields of what hbtable keeps as attributes."""
     attributes = {**_texts(given.attributes), **(given.configuration or {})}
     for field, name in _FLAGS.items():
         flag = getattr(given, field)
@@ -84,22 +137,7 @@ def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
         attributes["REPLICATION_SCOPE"] = str(given.scope)
     if given.dfs_replication is not None:
         attributes["DFS_REPLICATION"] = str(given.dfs_replication)
-    for name, bits in _NUMBERS.items():
-        if attributes.get(name):
-            _number(name, attributes[name], bits)
-    defaults = FamilySchema(given.name)
-    return FamilySchema(
-        given.name,
-        max_versions=_or(given.max_versions, 1),
-        min_versions=_or(given.min_versions, 0),
-        ttl_seconds=given.time_to_live if given.time_to_live and given.time_to_live > 0 else FOREVER_SECONDS,
-        compression=_of(_COMPRESSIONS, given.compression_type, 2),
-        bloom=_of(_BLOOMS, given.bloom_filter_type, 1),
-        in_memory=bool(given.in_memory),
-        block_cache=given.block_cache_enabled is not False,
-        block_bytes=_or(given.block_size, defaults.block_bytes),
-        attributes=_sorted({name: value for name, value in attributes.items() if _ALWAYS.get(name) != value}),
-    )
+    return attributes
 
 
 def described(schema: TableSchema) -> TTableDescriptor:
@@ -121,16 +159,20 @@ def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
     configuration = {name: value for name, value in kept.items() if "." in name}
     attributes = {name: value for name, value in kept.items() if "." not in name}
     attributes |= {
-        "INDEX_BLOCK_ENCODING": "NONE",
-        "VERSIONS": str(family.max_versions),
-        "BLOOMFILTER": family.bloom,
-        "BLOCKSIZE": str(family.block_bytes),
-        "BLOCKCACHE": _flag(family.block_cache),
-        "MIN_VERSIONS": str(family.min_versions),
-        "TTL": str(family.ttl_seconds),
-        "IN_MEMORY": _flag(family.in_memory),
-        "COMPRESSION": family.compression,
+        _INDEX_BLOCK_ENCODING: "NONE",
+        _VERSIONS: str(family.max_versions),
+        _BLOOMFILTER: family.bloom,
+        _BLOCKSIZE: str(family.block_bytes),
+        _BLOCKCACHE: _flag(family.block_cache),
+        _MIN_VERSIONS: str(family.min_versions),
+        _TTL: str(family.ttl_seconds),
+        _IN_MEMORY: _flag(family.in_memory),
+        _COMPRESSION: family.compression,
     }
+    if family.new_version_behavior:
+        attributes[_NEW_VERSION_BEHAVIOR] = _flag(True)
+    if family.locality_group:
+        attributes[_LOCALITY_GROUP] = family.locality_group
     numbers: dict[str, int] = {name: number for number, name in _ENCODINGS.items()}
     return TColumnFamilyDescriptor(
         family.name,
@@ -161,8 +203,22 @@ def _of(known: tuple[str, ...], number: int | None, default: int) -> str:
     return known[default] if number is None or not 0 <= number < len(known) else known[number]
 
 
-def _or(given: int | None, default: int) -> int:
-    return default if given is None else given
+def _count(field: int | None, said: Mapping[str, str], name: str, default: int) -> int:
+    if field is not None:
+        return field
+    return _number(name, said[name], 32) if name in said else default
+
+
+def _choice(known: tuple[str, ...], field: int | None, said: Mapping[str, str], name: str, default: str) -> str:
+    """A name that is none is refused with the whole schema."""
+    return said.get(name, default).upper() if field is None else _of(known, field, known.index(default))
+
+
+def _flag_of(field: bool | None, said: Mapping[str, str], name: str, default: bool) -> bool:
+    """As Java reads it: true is true, anything else is not."""
+    if field is not None:
+        return field
+    return said[name].lower() == "true" if name in said else default
 
 
 def _whole(text: str, bits: int) -> int | None:

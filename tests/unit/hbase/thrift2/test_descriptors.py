@@ -1,12 +1,38 @@
 """Descriptors of tables and families: what is sent becomes a schema, and a schema is shown as HBase shows it."""
 
+from dataclasses import replace
+
 import pytest
 
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.thrift2.descriptors import described, family_schema, table_schema
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import FOREVER_SECONDS, FamilySchema, TableSchema
 
+SENT = (
+    ("CACHE_BLOOMS_ON_WRITE", "false"),
+    ("CACHE_DATA_ON_WRITE", "false"),
+    ("CACHE_INDEX_ON_WRITE", "false"),
+    ("COMPRESS_TAGS", "true"),
+    ("DFS_REPLICATION", "0"),
+    ("EVICT_BLOCKS_ON_CLOSE", "false"),
+)
+"""Kept where their fields were sent, as by HBase, be they the default or not."""
+OWN = FamilySchema(
+    b"f",
+    max_versions=4,
+    min_versions=2,
+    ttl_seconds=77,
+    compression="GZ",
+    bloom="ROWCOL",
+    in_memory=True,
+    block_cache=False,
+    block_bytes=8192,
+    locality_group="g",
+    new_version_behavior=True,
+    attributes=(*SENT, ("mine", "1")),
+)
+"""Has no setting that is the default."""
 ODD = ["x", "²", "99999999999999999999", "1.5"]
 
 
@@ -46,3 +72,46 @@ def test_the_size_at_which_regions_split(value: bytes, split_bytes: int) -> None
 def test_a_size_that_is_no_number_is_refused(value: str) -> None:
     with pytest.raises(BadArgument, match="MAX_FILESIZE is a whole number of 64 bits"):
         table_schema(TTableDescriptor(TTableName(b"", b"t"), [], {b"MAX_FILESIZE": value.encode()}))
+
+
+def test_a_table_that_is_read_and_written_back_is_the_same() -> None:
+    families = {b"f": OWN, b"h": replace(OWN, name=b"h", max_versions=9)}
+    schema = TableSchema(b"t", families, 7, 1000, (("mine", "2"),))
+    assert table_schema(described(schema), 7) == schema
+
+
+def test_fields_that_were_sent_go_over_attributes_that_were_read() -> None:
+    made = family_schema(column(table(OWN))._replace(max_versions=5, time_to_live=0))
+    assert made == replace(OWN, max_versions=5, ttl_seconds=FOREVER_SECONDS)
+
+
+def test_attributes_that_say_what_a_field_says_are_obeyed_where_the_field_was_not_sent() -> None:
+    attributes = column(table(OWN)).attributes
+    assert family_schema(TColumnFamilyDescriptor(b"f", attributes)) == OWN
+
+
+def test_attributes_without_a_text_are_as_those_that_were_not_sent() -> None:
+    names = [b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOCKCACHE", b"NEW_VERSION_BEHAVIOR", b"LOCALITY_GROUP"]
+    assert family_schema(TColumnFamilyDescriptor(b"f", dict.fromkeys(names, b""))) == family_schema(
+        TColumnFamilyDescriptor(b"f")
+    )
+
+
+@pytest.mark.parametrize("name", [b"VERSIONS", b"MIN_VERSIONS", b"TTL", b"BLOCKSIZE"])
+@pytest.mark.parametrize("value", ODD)
+def test_settings_that_are_no_numbers_are_refused(name: bytes, value: str) -> None:
+    with pytest.raises(BadArgument, match=f"{name.decode()} is a whole number of 32 bits"):
+        family_schema(TColumnFamilyDescriptor(b"a", {name: value.encode()}))
+
+
+def test_a_durability_can_be_taken_back() -> None:
+    found = described(table_schema(TTableDescriptor(TTableName(b"", b"t"), [], durability=1)))
+    assert (found.durability, (found.attributes or {})[b"DURABILITY"]) == (1, b"SKIP_WAL")
+    back = described(table_schema(found._replace(durability=0)))
+    assert (back.durability, b"DURABILITY" in (back.attributes or {})) == (0, False)
+
+
+def test_a_family_that_is_given_twice_is_refused() -> None:
+    twice = [TColumnFamilyDescriptor(b"a", max_versions=number) for number in (3, 1)]
+    with pytest.raises(BadArgument, match="Family a already exists so cannot be added"):
+        table_schema(TTableDescriptor(TTableName(b"", b"t"), twice))
