@@ -266,6 +266,8 @@ class ThriftGateway:
             for connection in self._connections:
                 connection.forget_answered()
             self._context.budget.drop_kept()  # of clients that pause, or went away without a word
+            if self._context.relay is not None:
+                self._context.relay.drop_unused()
 
 
 def _spoken(runtime: Runtime, interface: ThriftInterface) -> dict[sniffing.Protocol, Wire]:

@@ -109,6 +109,8 @@ class Relay:
         """Those of this process's clients (relays.direct_calls)."""
         self.most_links = min(_MOST_LINKS, capacity_of(raise_descriptors()) // _DESCRIPTORS_PER_LINK)
         self._idle: dict[str, list[Socket]] = {}
+        self._used: set[str] = set()
+        """Owners that were asked since the last drop_unused()."""
         self.count = registry.counter("hbtable_relayed_calls_total", "Calls that the gateway of another process did.")
 
     @switches
@@ -152,6 +154,13 @@ class Relay:
         with suppress(HbtableError):
             self._ping(owner)
 
+    def drop_unused(self) -> None:
+        """Closes the idle links to owners that nobody asked since the last call of this. A process that died is asked
+        for nothing any more, once its tablets are found elsewhere. Does not switch."""
+        for owner in self._idle.keys() - self._used:
+            self._close(owner)
+        self._used.clear()
+
     def refuse(self, method: ThriftMethod, values: Sequence[object], source: Message) -> bytes | None:
         """The answer to a call that was passed on: NOT_MINE when it is known that another server has the row, else
         None. Does not switch."""
@@ -174,28 +183,36 @@ class Relay:
     @switches
     def _exchange(self, owner: str, message: bytes) -> bytes | None:
         """None: not begun. _Lost."""
-        idle = self._idle.setdefault(owner, [])
+        idle = self._idle.get(owner)
         frame = U32.pack(len(message)) + message
         socket = _sent(idle.pop(), frame) if idle else None
         if socket is None:
+            # None of the idle ones is better than the one used last.
+            self._close(owner)
             try:
-                # None of the idle ones is better than the one used last.
-                self._close(idle)
                 socket = _sent(self.connect(owner), Greeting(EXCHANGE).packed() + frame)
             except HbtableError:
-                self._idle.pop(owner, None)
+                return None
         if socket is None:
             return None
         try:
             answer = self._answer(socket)
-        except BaseException:
+        except BaseException as error:
             socket.close()
+            if isinstance(error, _Lost):
+                self._close(owner)  # it died, most often, and may never be asked again
             raise
+        self._keep(owner, socket, answer)
+        return answer
+
+    def _keep(self, owner: str, socket: Socket, answer: bytes) -> None:
+        self._used.add(owner)
+        # Others asked the same owner meanwhile, and what was idle then may have been closed.
+        idle = self._idle.setdefault(owner, [])
         if len(idle) >= _KEPT or answer == NOT_MINE:  # which may be a farewell
             socket.close()
         else:
             idle.append(socket)
-        return answer
 
     @switches
     def _answer(self, socket: Socket) -> bytes:
@@ -217,9 +234,9 @@ class Relay:
             raise _Lost(str(error)) from error
         return gathered.split(size, self._join)[0][4:]
 
-    def _close(self, idle: list[Socket]) -> None:
-        while idle:
-            idle.pop().close()
+    def _close(self, owner: str) -> None:
+        for socket in self._idle.pop(owner, ()):
+            socket.close()
 
 
 def located(table_of: Callable[[bytes], T], name: object, row: object) -> tuple[T, bytes, TabletRecord] | None:

@@ -183,6 +183,63 @@ def test_puts_alone_may_be_sent_again(name: str, row: object, mutations: Any, ag
     assert declared(failed.value, {"io": 1}).can_retry == again
 
 
+class Owners:
+    """Tablet servers that have the tablet one after the other, and a relay that asks them."""
+
+    def __init__(self) -> None:
+        self.owner = "first"
+        self.made: list[Peer] = []
+        self.answers = [framed(b"answer")] * 100
+        self.meanwhile: list[Callable[[], object]] = []
+        """What other clients ask while a call is under way."""
+        self.relay = Relay("me", lambda name: self, self._connect, no_ping, Registry(), lambda: None, b"".join)
+
+    def cached_tablet(self, row: bytes) -> Any:
+        return SimpleNamespace(owner=self.owner, range=RowRange(b"", b""))
+
+    def forget_tablet(self, row: bytes) -> None: ...
+
+    def _connect(self, owner: str) -> Any:
+        owners = self
+
+        class Link(Peer):
+            def recv(self, size: int, flags: int = 0) -> bytes:
+                if owners.meanwhile:
+                    owners.meanwhile.pop()()
+                return super().recv(size, flags)
+
+        self.made.append(Link(self.answers))
+        return self.made[-1]
+
+    def ask(self, method: str = "getRow") -> bytes | None:
+        named: Any = SimpleNamespace(name=method)
+        return self.relay.ask(named, [b"t", b"r", None], SimpleNamespace(whole=lambda: b"call"))
+
+
+def test_links_to_a_process_that_nobody_asks_any_more_are_closed() -> None:
+    """Each process that died kept its links here, up to 64, until none were left for clients and files."""
+    owners = Owners()
+    for number in range(20):
+        owners.owner = f"server {number}"
+        assert owners.ask() == b"answer"
+    owners.relay.drop_unused()  # all were asked since the last time
+    assert owners.ask() == b"answer"
+    owners.relay.drop_unused()
+    assert [one.closed for one in owners.made] == [True] * 19 + [False]
+    assert owners.ask() == b"answer"
+    assert len(owners.made) == 20
+
+
+def test_where_a_link_ends_the_others_to_the_same_process_are_closed() -> None:
+    owners = Owners()
+    owners.meanwhile.append(owners.ask)
+    assert owners.ask() == b"answer"
+    assert [one.closed for one in owners.made] == [False, False]
+    owners.answers.clear()
+    assert owners.ask() is None
+    assert [one.closed for one in owners.made] == [True, True]
+
+
 @pytest.mark.parametrize("leave", [lambda one: one.turn_out(1), lambda one: one.close()], ids=["turned out", "drained"])
 def test_a_connection_that_is_closed_between_the_call_and_its_answer_has_begun_nothing(
     gateway: Any, client: Any, leave: Callable[[GatewayConnection], None]
