@@ -65,6 +65,8 @@ class MasterCalls(MasterService):
 
     @switches
     def disable_table(self, name: bytes) -> None:
+        self._check_master()
+        self._space.another_asks_to_disable(name)
         self._tables.disable_table(name, partial(self._space.another_disables, name))
 
     @switches

@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, Protocol, final
 
-from hbtable.errors import Corruption, DataDamaged, NotFound, TableNotDisabled, TableNotEnabled, UnsupportedFormat
+from hbtable.errors import (
+    Corruption,
+    DataDamaged,
+    NotFound,
+    SwitchedOff,
+    TableNotDisabled,
+    TableNotEnabled,
+    UnsupportedFormat,
+)
 from hbtable.lockservice.interface import Session
 from hbtable.master.background_work import BackgroundWork
 from hbtable.metadata.catalog import Catalog
@@ -35,9 +43,9 @@ _AT_ONCE: Final = 8
 
 class _Tables(Protocol):
     @switches
-    def enable_table(self, name: bytes) -> None: ...
+    def enable_table(self, name: bytes, begins: Callable[[], None]) -> None: ...
     @switches
-    def disable_table(self, name: bytes, begins: Callable[[], None]) -> None: ...
+    def disable_table(self, name: bytes, begins: Callable[[TableState], None]) -> None: ...
 
 
 @final
@@ -77,14 +85,22 @@ class SpaceQuotas(BackgroundWork):
         self._soon()
 
     @switches
-    def another_disables(self, name: bytes) -> None:
-        """Somebody else is about to disable the table, so he enables it again. A file of quotas that cannot be
-        understood stops nobody."""
+    def another_disables(self, name: bytes, _state: TableState) -> None:
+        """Somebody else is about to disable the table, or goes on with that, so he enables it again. A file of quotas
+        that cannot be understood stops nobody."""
         try:
             if name in self._file.read().disabled:
                 self._file.change(lambda known: known.with_disabled(name, False))
         except (Corruption, UnsupportedFormat) as error:
             log.warning("quotas on %s could not be changed: %s", shown(name), error)
+
+    @switches
+    def another_asks_to_disable(self, name: bytes) -> None:
+        """To be called before he waits for the table, as for the master that disables it: once that has ended he is
+        told that it is done."""
+        table = self._catalog.read_table(name)
+        if table is not None and table.state is not TableState.DISABLED:
+            self.another_disables(name, table.state)
 
     @switches
     def _look(self) -> None:
@@ -112,27 +128,43 @@ class SpaceQuotas(BackgroundWork):
 
     @switches
     def _act(self, quotas: Quotas, table: TableRecord) -> None:
-        """Disables the table, or enables it again, if there is reason to."""
+        """Disables the table, or enables it again, if there is reason to; whether there still is, is seen when its
+        turn has come."""
         name = table.schema.name
-        limit = quotas.space_limit(name)
-        wanted = limit is not None and limit.violated and limit.policy is SpacePolicy.DISABLE
-        if wanted and table.state is TableState.ENABLED:
+        if _is_to_be_off(quotas, name):
+            if table.state is TableState.ENABLED:
+                try:
+                    self._tables.disable_table(name, partial(self._begin_to_disable, name))
+                except (NotFound, TableNotEnabled, SwitchedOff) as error:
+                    log.info("table %s is not disabled for its limit of space: %s", shown(name), error)
+        elif name in quotas.disabled:
             try:
-                self._tables.disable_table(name, partial(self._begin_to_disable, name))
-            except (NotFound, TableNotEnabled) as error:
-                log.info("table %s is not disabled for its limit of space: %s", shown(name), error)
-        elif not wanted and name in quotas.disabled:
-            try:
-                self._tables.enable_table(name)
+                self._tables.enable_table(name, partial(self._begin_to_enable, name))
+            except SwitchedOff as error:
+                log.info("table %s is not enabled again: %s", shown(name), error)
+                return
             except (NotFound, TableNotDisabled) as error:
                 log.info("table %s is not enabled again: %s", shown(name), error)
             self._file.change(lambda known: known.with_disabled(name, False))
 
     @switches
-    def _begin_to_disable(self, name: bytes) -> None:
-        """Nobody else can disable the table meanwhile."""
-        log.warning("table %s is disabled: it holds more than its limit of space", shown(name))
-        self._file.change(lambda known: known.with_disabled(name, True))
+    def _begin_to_disable(self, name: bytes, state: TableState) -> None:
+        """Nobody else can disable the table meanwhile. SwitchedOff: its limit was changed."""
+        if not _is_to_be_off(self._file.read(), name):
+            raise SwitchedOff("its limit was changed meanwhile")
+        if state is TableState.ENABLED:  # else somebody else has begun to, and enables it again
+            log.warning("table %s is disabled: it holds more than its limit of space", shown(name))
+            self._file.change(lambda known: known.with_disabled(name, True))
+
+    @switches
+    def _begin_to_enable(self, name: bytes) -> None:
+        """Nobody else can disable the table meanwhile. SwitchedOff: somebody else did before, or its limit was
+        changed."""
+        quotas = self._file.read()
+        if name not in quotas.disabled:
+            raise SwitchedOff("somebody else disabled it meanwhile")
+        if _is_to_be_off(quotas, name):
+            raise SwitchedOff("its limit was changed meanwhile")
 
     @switches
     def _known_sizes(self, tables: Iterable[TableRecord]) -> tuple[dict[bytes, int], set[bytes]]:
@@ -159,6 +191,11 @@ class SpaceQuotas(BackgroundWork):
         quotas = self._file.read()
         sizes = self._sizes(self._catalog.tables())
         return [_shown(quotas, name, sizes) for name in sorted(sizes)]
+
+
+def _is_to_be_off(quotas: Quotas, name: bytes) -> bool:
+    limit = quotas.space_limit(name)
+    return limit is not None and limit.violated and limit.policy is SpacePolicy.DISABLE
 
 
 def _bytes(tablets: Iterable[TabletRecord]) -> int:

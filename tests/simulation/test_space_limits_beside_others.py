@@ -1,6 +1,7 @@
 """The master disables and enables tables for their limits of space, beside operators and beside tables in trouble."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -90,12 +91,117 @@ def test_a_table_that_an_operator_enabled_and_disabled_again_stays_disabled(mach
     scene.play(act, b"n:a", b"n:b")
 
 
+def test_a_table_that_an_operator_goes_on_to_disable_stays_disabled(machine):
+    """The master began to, and got no answer from the table's server."""
+    scene = Scene(machine, 36)
+    cluster = scene.cluster
+
+    def act():
+        (tablet,) = scene.admin.tablets(b"n:b")
+        hung = hang(cluster, tablet.owner, "unload_tablet", concerns=lambda epoch, number: number == tablet.tablet_id)
+        scene.limit(1)
+        cluster.until(lambda: hung.asked["unload_tablet"], 20)
+        asked = cluster.runtime.spawn(scene.admin.disable_table, b"n:b", name="operator")
+        cluster.runtime.sleep(21)
+        assert cluster.client.catalog.read_table(b"n:b").state is TableState.DISABLING
+        hung.waker.set()
+        assert asked.join(200)
+        assert asked.error is None
+        scene.comes_to(OFF, OFF)
+        scene.limit(0)
+        scene.comes_to(ON, OFF)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+def test_a_table_that_the_master_goes_on_to_disable_for_an_operator_stays_disabled(machine):
+    """His own call ended early, while the master's waited for the table."""
+    scene = Scene(machine, 38)
+
+    def act():
+        catalog = scene.cluster.client.catalog
+        with scene.cluster.master.tables.operation(b"n:b"):
+            scene.limit(1)
+            scene.cluster.until(lambda: catalog.read_table(b"n:a").state is OFF, 20)
+            record = catalog.read_table(b"n:b")
+            catalog.replace_table(record, replace(record, state=TableState.DISABLING))
+        scene.comes_to(OFF, OFF)
+        scene.limit(0)
+        scene.comes_to(ON, OFF)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+class Slow(DelegatingFake):
+    """The operations of tables. All but one take long to be enabled or disabled."""
+
+    def __init__(self, inner, runtime):
+        super().__init__(inner)
+        self._runtime, self.begun = runtime, []
+
+    def enable_table(self, name, begins):
+        self._wait(name)
+        self.inner.enable_table(name, begins)
+
+    def disable_table(self, name, begins):
+        self._wait(name)
+        self.inner.disable_table(name, begins)
+
+    def _wait(self, name):
+        self.begun.append(name)
+        if name != b"n:j":
+            self._runtime.sleep(10)
+
+
+def of_many_tables(machine):
+    """A scene, the names of its tables, and what makes the master slow, and gives what waits until it has begun. It
+    works at fewer tables at once, so that the last one has to wait."""
+    scene = Scene(machine, 37)
+
+    def slow_down():
+        slow = scene.space._tables = Slow(scene.space._tables, scene.cluster.runtime)
+        return lambda: scene.cluster.until(lambda: slow.begun, 30)
+
+    return scene, [b"n:" + bytes([letter]) for letter in b"abcdefghij"], slow_down
+
+
+def test_a_table_that_an_operator_disabled_again_while_the_master_enables_others_stays_disabled(machine):
+    scene, names, slow_down = of_many_tables(machine)
+
+    def act():
+        scene.limit(1)
+        scene.comes_to(*[OFF] * 10)
+        begun = slow_down()
+        scene.limit(0)
+        begun()
+        scene.admin.enable_table(b"n:j")
+        scene.admin.disable_table(b"n:j")
+        scene.comes_to(*[ON] * 9, OFF)
+
+    scene.play(act, *names)
+
+
+def test_a_table_whose_limit_is_lifted_while_the_master_disables_others_is_never_disabled(machine):
+    scene, names, slow_down = of_many_tables(machine)
+
+    def act():
+        version = scene.cluster.client.catalog.read_table(b"n:j").schema.version
+        begun = slow_down()
+        scene.limit(1)
+        begun()
+        scene.limit(0)
+        scene.comes_to(*[ON] * 10)
+        assert scene.cluster.client.catalog.read_table(b"n:j").schema.version == version
+
+    scene.play(act, *names)
+
+
 class NotNow(DelegatingFake):
     """The operations of tables. One cannot be disabled, nor enabled."""
 
-    def enable_table(self, name):
+    def enable_table(self, name, begins):
         self._check(name)
-        self.inner.enable_table(name)
+        self.inner.enable_table(name, begins)
 
     def disable_table(self, name, begins):
         self._check(name)

@@ -179,24 +179,25 @@ class TableOperations:
             self._delete(record)
 
     @switches
-    def enable_table(self, name: bytes) -> None:
+    def enable_table(self, name: bytes, begins: Callable[[], None] = lambda: None) -> None:
+        """`begins` may switch, and is called before anything is changed. What it raises ends this call."""
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
             if record.state not in (TableState.DISABLED, TableState.ENABLING):
                 raise TableNotDisabled(shown(name))
+            begins()
             self._finish_enabling(self._enter(record, TableState.ENABLING))
 
     @switches
-    def disable_table(self, name: bytes, begins: Callable[[], None] = lambda: None) -> None:
-        """`begins` may switch, and is called when this call is the one that disables the table, before it does."""
+    def disable_table(self, name: bytes, begins: Callable[[TableState], None] = lambda _: None) -> None:
+        """`begins` as of enable_table(), with the table's state: DISABLING where another call began to disable it."""
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
             if record.state not in (TableState.ENABLED, TableState.DISABLING):
                 raise TableNotEnabled(f"{shown(name)} is disabled.")
-            if record.state is TableState.ENABLED:
-                begins()
+            begins(record.state)
             self._finish_disabling(self._enter(record, TableState.DISABLING))
 
     @switches
