@@ -137,7 +137,7 @@ class SpaceQuotas(BackgroundWork):
                     self._tables.disable_table(name, partial(self._begin_to_disable, name))
                 except (NotFound, TableNotEnabled, SwitchedOff) as error:
                     log.info("table %s is not disabled for its limit of space: %s", shown(name), error)
-        elif name in quotas.disabled:
+        elif name in quotas.disabled and table.state is not TableState.DISABLING:  # that comes first
             try:
                 self._tables.enable_table(name, partial(self._begin_to_enable, name))
             except SwitchedOff as error:

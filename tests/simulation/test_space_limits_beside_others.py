@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import DataDamaged, Unavailable
+from hbtable.errors import DataDamaged, OutOfSpace, Unavailable
 from hbtable.model.table import TableState
 from tests.harness.counted_cluster import CountedCluster
 from tests.harness.delegating_fake import DelegatingFake
@@ -130,6 +130,26 @@ def test_a_table_that_the_master_goes_on_to_disable_for_an_operator_stays_disabl
         scene.comes_to(ON, OFF)
 
     scene.play(act, b"n:a", b"n:b")
+
+
+def test_a_table_whose_limit_is_lifted_before_it_is_disabled_is_enabled_again(machine):
+    """There is no room to flush it for long; the master goes on trying."""
+    scene = Scene(machine, 39)
+
+    def no_room(tablet, *arguments):
+        raise OutOfSpace("the disk is full")
+
+    def act():
+        tables = scene.cluster.master.tables
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tables._placement, "vacate_to_disable", no_room)
+            scene.limit(1)
+            scene.comes_to(TableState.DISABLING)
+            scene.limit(0)
+            scene.comes_to(TableState.DISABLING)
+        scene.comes_to(ON)
+
+    scene.play(act, b"n:b")
 
 
 class Slow(DelegatingFake):
