@@ -31,7 +31,7 @@ from hbtable.repair.lock_files import NEEDED, NUMBERS, LockFiles, read_lock_file
 from hbtable.repair.lock_store import FolderLockStore, LockStore
 from hbtable.repair.log_flush import first_needed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
-from hbtable.repair.numbers import Seen, look_everywhere
+from hbtable.repair.numbers import Seen, look_everywhere, scanner_in_use
 from hbtable.repair.served_metadata import ServedMetadata
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -204,7 +204,8 @@ class Check:
     def _numbers(self, reader: MetadataReader) -> None:
         seen = Seen()
         look_everywhere(seen, self._locks, self._evidence, self._view, reader)
-        numbers = NumbersInUse(seen.table_id, seen.tablet_id, seen.starts, self._saved_scanner)
+        scanner = scanner_in_use(self._locks, self._saved_scanner)
+        numbers = NumbersInUse(seen.table_id, seen.tablet_id, seen.starts, scanner)
         for what in counter_damage(self._store, numbers):
             path = next(self._store.place(path) for path in numbers.needed() if path in what)
             self._find(path, what, "tablets or scanners would share a number")

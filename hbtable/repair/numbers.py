@@ -91,6 +91,10 @@ def in_use(files: LockFiles, seen: Seen, scanner: int) -> NumbersInUse:
         table += _MARGIN
     if TABLET_IDS not in files.sound and tablet >= FIRST_FREE_TABLET_ID:
         tablet += _MARGIN
-    if SCANNER_IDS in files.damaged:
-        scanner += _MARGIN
-    return NumbersInUse(table, tablet, started, scanner)
+    return NumbersInUse(table, tablet, started, scanner_in_use(files, scanner))
+
+
+def scanner_in_use(files: LockFiles, saved: int) -> int:
+    """-1 where the counter cannot be read or is not there. Ids of scanners that ended left no trace, and clients may
+    still ask by them: the next start sets the counter by the clock, above all of them, if it finds none."""
+    return saved if SCANNER_IDS in files.sound else -1

@@ -2,7 +2,7 @@
 crash does, with HBase's words, and no id is ever given out twice."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from happybase.connection import Hbase
 
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.warm_commands import run_warm
 from tests.harness.warm_server import WarmServer
 
 IllegalArgument = Hbase.scannerGetList_result.thrift_spec[2][2]
@@ -169,6 +170,29 @@ def test_no_id_is_given_out_twice(server: ServerProcess) -> None:
     given.append(connection.client.scannerOpen(b"t", b"", [], {}))
     assert len(set(given)) == len(given)
     assert given == sorted(given)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "spoil", [lambda path: path.unlink(), lambda path: path.write_bytes(b"?")], ids=["lost", "damaged"]
+)
+def test_no_id_comes_again_after_the_repair_of_their_counter(
+    server: ServerProcess, spoil: Callable[[Path], None]
+) -> None:
+    """No scanner was open at the stop, so no file tells how far the ids had got."""
+    connection = server.connect()
+    given = {connection.client.scannerOpen(b"t", b"", [], {}) for _ in range(20)}
+    for scan in given:
+        connection.client.scannerClose(scan)
+    assert server.stop() == 0
+
+    spoil(server.folder / "lockservice/files/identifiers.sscanner")
+    run_warm("repair", str(server.folder))
+    done = run_warm("check", str(server.folder))
+    assert done.returncode == 0, done.stdout
+    server.start()
+    connection = server.connect()
+    assert not given & {connection.client.scannerOpen(b"t", b"", [], {}) for _ in range(20)}
 
 
 @pytest.mark.integration
