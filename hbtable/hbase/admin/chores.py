@@ -5,6 +5,7 @@
 from typing import final
 
 from hbtable.errors import HbtableError
+from hbtable.hbase.admin.declared import flag
 from hbtable.hbase.admin.structs import AdminCacheEviction, AdminSlowRequest
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
@@ -52,7 +53,7 @@ class AdminChoreCalls:
 
     @switches
     def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
-        return self._cluster.toggles.turn((name or b"").decode(errors="replace"), bool(on))
+        return self._cluster.toggles.turn((name or b"").decode(errors="replace"), flag("on", on))
 
     @switches
     def adminIsOn(self, name: bytes | None) -> bool:

@@ -8,6 +8,7 @@ of its own in the other files of this package.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import Parameter
 from typing import Any, Final, final
 
@@ -47,7 +48,7 @@ class DeclaredAdminCalls:
             Sequence[TableName]: lambda given: [tables.canonical(name) for name in with_pauses(given or (), pause)],
             Sequence[int]: lambda given: tuple(given or ()),
             Mapping[str, str]: lambda given: given or {},
-            bool: bool,
+            bool: bool,  # of a parameter with a default; see _meaning()
             str: lambda given: given or "",
             int: lambda given: given or 0,
         }
@@ -71,7 +72,8 @@ class DeclaredAdminCalls:
 
         def handle(*given: Any) -> Any:
             *values, wanted = given
-            meant, found = arguments(values), self._names.those(wanted or ())
+            found = self._names.those(wanted or ())
+            meant = arguments(values)
             answers = {
                 self._names.shown(one.name, one.started_millis): declared.on(
                     self._cluster.operations.on_server(one.name), meant
@@ -89,9 +91,10 @@ class DeclaredAdminCalls:
     def _meaning(self, parameter: Parameter) -> Callable[[Any], Any]:
         """Turns a value of the wire into an argument. For a parameter with a default an empty name or list means the
         default, as no value does; False and 0 are values."""
-        meaning, default = self._meanings[type_of(parameter)], parameter.default
+        kind, default = type_of(parameter), parameter.default
+        meaning = self._meanings[kind]
         if default is Parameter.empty:
-            return meaning
+            return partial(flag, parameter.name) if kind is bool else meaning
         return lambda given: meaning(given) if given or isinstance(given, int) else default
 
     @switches
@@ -99,6 +102,13 @@ class DeclaredAdminCalls:
         if not given:
             raise BadArgument("the call has no servers")
         return [server.name for server in self._names.those(given)]
+
+
+def flag(name: str, given: bool | None) -> bool:
+    """One that was not sent must not turn off what nobody spoke of."""
+    if given is None:
+        raise BadArgument(f"the call has no value for {name}: true or false")
+    return bool(given)
 
 
 def _namespace(given: bytes | None) -> bytes:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import pytest
 
+from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS, DeclaredAdminCalls
 from hbtable.hbase.cluster_backend import LivingServer
 from hbtable.hbase.errors import BadArgument
@@ -58,8 +59,23 @@ def test_without_servers_all_are_asked_and_their_answers_come_by_server(calls, a
 
 
 def test_of_servers_that_are_named_each_is_asked_once(calls, asked) -> None:
-    assert calls.adminCompactionSwitch(None, [b"here", b"here,1,5"]) == {"here,1,5": True, "here,2,5": False}
+    assert calls.adminCompactionSwitch(False, [b"here", b"here,1,5"]) == {"here,1,5": True, "here,2,5": False}
     assert asked == [("a1", False), ("b1", False)]
+
+
+@pytest.mark.parametrize("servers", [[], [b"here"]])
+def test_a_switch_of_which_the_call_does_not_say_where_it_goes_stays_as_it_is(calls, asked, servers) -> None:
+    """It went off."""
+    with pytest.raises(BadArgument, match="the call has no value for on: true or false"):
+        calls.adminCompactionSwitch(None, servers)
+    assert asked == []
+
+
+def test_a_toggle_of_which_the_call_does_not_say_where_it_goes_stays_as_it_is() -> None:
+    toggles = SimpleNamespace(turn=lambda name, on: pytest.fail("it was turned"))
+    chores = AdminChoreCalls(None, SimpleNamespace(toggles=toggles), None, None)
+    with pytest.raises(BadArgument, match="the call has no value for on: true or false"):
+        chores.adminSwitch(b"splits", None)
 
 
 def test_a_parameter_that_a_call_got_later_means_its_default_to_programs_that_do_not_send_it(monkeypatch) -> None:
