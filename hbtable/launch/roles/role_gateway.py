@@ -104,10 +104,26 @@ class RoleGateway:
     @switches
     def open(self) -> None:
         """Clients come in on return; scanners that the last orderly stop saved at this address go on."""
-        self.server.start(self.announced)
-        # After the port is known: a scanner goes on only where its client looks for it.
-        self._scanners = scanners_file(f"{self.announced}-{self.server.port}")
-        restore_scanners(self.server, self._environment.fs, self._scanners)
+        port = self._listen.thrift_port
+        if port:
+            is_restored = self._restore(port)  # before a client that asks for its scanner can come in
+            try:
+                self.server.start(self.announced)
+            except BaseException:
+                if is_restored:
+                    self.save_scanners()  # the next start may find the port free
+                raise
+        else:
+            self.server.start(self.announced)
+            self._restore(self.server.port)  # nobody has been told of it yet
+
+    @switches
+    def _restore(self, port: int) -> bool:
+        """Whether any were saved there. A scanner goes on only where its client looks for it."""
+        fs, self._scanners = self._environment.fs, scanners_file(f"{self.announced}-{port}")
+        was_saved = fs.exists(self._scanners)
+        restore_scanners(self.server, fs, self._scanners)
+        return was_saved
 
     @switches
     def save_scanners(self) -> None:
