@@ -133,6 +133,7 @@ def test_what_no_server_has_heard_of_yet_counts_where_it_was_asked_for(cluster_o
         waker.set()
         cluster.runtime.sleep(5)
         assert gateway.compactions.adminCompactionState(b"t") == "NONE"
+        assert not gateway.compactions._asked, "nothing stays of what has ended"
         assert set(files(cluster, server)) == {1}
 
     cluster.runtime.run(body)

@@ -85,5 +85,7 @@ class AdminCompactionCalls:
                 _LOG.warning("a compaction %s that a client asked for failed: %s", what, error)
             finally:
                 self._asked[place] -= 1
+                if not self._asked[place]:
+                    del self._asked[place]
 
         spawn_counted(self._runtime, run, name="compaction-asked-for")
