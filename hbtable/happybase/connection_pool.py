@@ -36,7 +36,7 @@ class Connection(happybase.Connection):
         self._route(self.client)
 
     def _route(self, seed: Client) -> None:
-        self.client = RoutedClient(seed, (self.host, self.port), self._routes, self._connect)
+        self.client = RoutedClient(seed, (self.host, self.port), self._routes, self._connect, self.close)
 
     def _connect(self, owner: Address) -> Client:
         before = self._others.pop(owner, None)

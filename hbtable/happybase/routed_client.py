@@ -11,6 +11,7 @@ by another way; a write may have been carried out, and its error is the caller's
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
+from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
 from hbtable.hbase.cell_methods import (
@@ -34,19 +35,39 @@ Client = Any
 
 @final
 class RoutedClient:
-    """`seed`: of the server that the program connected to. `connect`: a client of another server, or one of _BROKEN."""
+    """`seed`: of the server that the program connected to. `connect`: a client of another server, or one of _BROKEN.
+    `interrupted`: closes all connections. An answer is under way on one of them, and would be taken for the next
+    call's."""
 
-    def __init__(self, seed: Client, home: Address, routes: Routes, connect: Callable[[Address], Client]) -> None:
+    def __init__(
+        self,
+        seed: Client,
+        home: Address,
+        routes: Routes,
+        connect: Callable[[Address], Client],
+        interrupted: Callable[[], object],
+    ) -> None:
         self._seed = seed
         self._home = home
         self._routes = routes
         self._connect = connect
+        self._interrupted = interrupted
         self._others: dict[Address, Client] = {}
         self._scanners: dict[int, Client] = {}
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         """The call of this name. Asked once for each name."""
-        call = self._way(method)
+        way = self._way(method)
+
+        def call(*arguments: Any) -> Any:
+            try:
+                return way(*arguments)
+            except (TException, *_BROKEN):
+                raise  # the answer was read, or happybase takes care of the connection
+            except BaseException:  # a timeout of gevent's, a signal handler's: a time limit of Celery's, Ctrl-C
+                self._interrupted()
+                raise
+
         if not method.startswith("__"):
             self.__dict__[method] = call
         return call

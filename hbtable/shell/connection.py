@@ -119,9 +119,6 @@ class ShellConnection:
         except (TDecodeException, OverflowError, UnicodeError) as error:
             self.close()  # half of the request may be in the buffer
             raise OutOfRange(f"{method} cannot be told this: {error}") from None
-        except KeyboardInterrupt:
-            self.close()  # an answer is under way: nothing else can be read from this connection
-            raise
         except (OSError, EOFError, TTransportException) as error:
             self.close()
             if denied := refused(error, self._address):
@@ -134,6 +131,9 @@ class ShellConnection:
                 f"{self._who()} answered {method} with something else than Thrift ({error}): give the address of a "
                 "Thrift server; look what listens there with: ss -ltnp"
             ) from None
+        except BaseException:  # Ctrl-C, a timeout of gevent's, whatever a signal handler raises
+            self.close()  # an answer is under way: nothing else can be read from this connection
+            raise
 
     def _begin(self) -> None:
         """Opens the connection, unless there is one that can be used."""

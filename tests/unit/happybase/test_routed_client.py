@@ -49,7 +49,7 @@ class Cluster:
         self.servers = {address: Server(self, address) for address in (HOME, FIRST, SECOND)}
         self.dead: set[Any] = set()
         self.routes = Routes(threading.Lock())
-        self.client = RoutedClient(self.servers[HOME], HOME, self.routes, self.connect)
+        self.client = RoutedClient(self.servers[HOME], HOME, self.routes, self.connect, lambda: None)
         self.connected: list[Any] = []
 
     def connect(self, address: Any) -> Server:

@@ -1,0 +1,147 @@
+"""A call that is broken off in its midst, by a time limit say, leaves no answer to the next one."""
+
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import hbtable
+from hbtable.happybase import Connection, ConnectionPool
+
+
+class SoftTimeLimit(Exception):
+    """As Celery's: a signal handler raises it."""
+
+
+class Timeout(BaseException):
+    """As gevent's."""
+
+
+class HeldAnswers:
+    """A way to a server on which answers wait until `opened` is set, and `waits` is set once one does."""
+
+    def __init__(self, port: int) -> None:
+        self.opened, self.waits = threading.Event(), threading.Event()
+        self.opened.set()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._server = port
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._server))
+            threading.Thread(target=self._pump, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self._pump, args=(server, client, True), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, is_answer: bool) -> None:
+        try:
+            while data := source.recv(1 << 16):
+                if is_answer and not self.opened.is_set():
+                    self.waits.set()
+                    self.opened.wait()
+                sink.sendall(data)
+        except OSError:
+            return
+        finally:
+            for one in (source, sink):
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+                one.close()
+
+    def close(self) -> None:
+        self.opened.set()
+        self._listening.close()
+
+
+@pytest.fixture
+def way() -> Iterator[HeldAnswers]:
+    with hbtable.open(":memory:") as database:
+        table = database.create_table("t", ["f"])
+        for row in ("a", "b"):
+            table.put(row, {"f:q": f"of {row}"})
+        way = HeldAnswers(database.serve(port=0))
+        yield way
+        way.close()
+
+
+def interrupted(way: HeldAnswers, by: type[BaseException], call: Callable[[], object]) -> None:
+    """The call is, while its answer is under way. Its answer comes afterwards."""
+
+    def handler(*_: object) -> None:
+        raise by
+
+    def tell() -> None:
+        way.waits.wait()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    way.waits.clear()
+    way.opened.clear()
+    before = signal.signal(signal.SIGUSR1, handler)
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    try:
+        with pytest.raises(by):
+            call()
+    finally:
+        way.waits.set()
+        telling.join()
+        signal.signal(signal.SIGUSR1, before)
+        way.opened.set()
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "row": lambda table: table.row(b"a"),
+    "rows": lambda table: table.rows([b"a", b"b"]),
+    "put": lambda table: table.put(b"c", {b"f:q": b"new"}),
+    "delete": lambda table: table.delete(b"c"),
+    "counter": lambda table: table.counter_inc(b"c", b"f:n"),
+    "scan": lambda table: list(table.scan()),
+}
+
+
+@pytest.mark.parametrize("by", [KeyboardInterrupt, SystemExit, SoftTimeLimit, Timeout])
+@pytest.mark.parametrize("call", CALLS)
+def test_the_next_call_of_a_connection_hears_its_own_answer(
+    way: HeldAnswers, call: str, by: type[BaseException]
+) -> None:
+    with hbtable.connect("127.0.0.1", way.port) as database:
+        table = database.table("t")
+        table.row("a")
+        interrupted(way, by, lambda: CALLS[call](table))
+        assert table.row("b") == {b"f:q": b"of b"}
+        with pytest.raises(hbtable.NoSuchFamily):
+            table.put("b", {"missing:q": "x"})
+
+
+@pytest.mark.parametrize("by", [SoftTimeLimit, Timeout])
+@pytest.mark.parametrize("call", ["row", "put", "scan"])
+def test_the_next_call_of_a_pool_hears_its_own_answer(way: HeldAnswers, call: str, by: type[BaseException]) -> None:
+    """It is broken off as it asks where the row is: the row's owner is asked past the way that holds answers."""
+    pool = ConnectionPool(1, host="127.0.0.1", port=way.port)
+
+    def with_one() -> None:
+        with pool.connection() as connection:
+            CALLS[call](connection.table("t"))
+
+    interrupted(way, by, with_one)
+    with pool.connection() as connection:
+        assert connection.table("t").row(b"b") == {b"f:q": b"of b"}
+        connection.close()
+
+
+def test_a_connection_of_happybases_is_closed_by_it(way: HeldAnswers) -> None:
+    connection = Connection(host="127.0.0.1", port=way.port)
+    table = connection.table("t")
+    interrupted(way, Timeout, lambda: table.row(b"a"))
+    connection.open()
+    assert connection.table("t").row(b"b") == {b"f:q": b"of b"}
+    connection.close()
