@@ -46,12 +46,13 @@ from hbtable.switches import switches
 _HIDDEN = (TableState.CREATING, TableState.DELETING)
 T = TypeVar("T")
 
-_DONE_BEFORE: Final[dict[str, tuple[type[HbtableError], ...]]] = {
-    "enable_table": (TableNotDisabled,),
-    "disable_table": (TableNotEnabled,),
-    "delete_table": (TableNotFound,),
+_DONE_BEFORE: Final[dict[str, tuple[type[HbtableError], TableState | None]]] = {
+    "enable_table": (TableNotDisabled, TableState.ENABLED),
+    "disable_table": (TableNotEnabled, TableState.DISABLED),
+    "delete_table": (TableNotFound, None),
 }
-"""By call that a master goes on with though it says that it could not be done yet: what refuses it once it is done."""
+"""By call that a master goes on with though it says that it could not be done yet: what refuses it once it is done, and
+the table's state by then. The same refuses it in other states as well."""
 _UNLOADED = (TableState.DISABLED, TableState.DISABLING)
 
 
@@ -92,7 +93,7 @@ class Admin(MasterService):
         table = self._table(first if kind is TableName else first.name)
         named = table.name if kind is TableName else replace(first, name=table.name)
         try:
-            return self.ask(lambda master: declared.on(master, (named, *rest)), _DONE_BEFORE.get(declared.name, ()))
+            return self._ask_about(table, declared.name, lambda master: declared.on(master, (named, *rest)))
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
@@ -103,13 +104,27 @@ class Admin(MasterService):
         super().create_table(schema, split_rows, creator or (user.name if user else ""))
 
     @switches
-    def ask(self, call: Callable[[MasterService], T], done_before: tuple[type[HbtableError], ...] = ()) -> T | None:
+    def _ask_about(self, table: Table, name: str, call: Callable[[MasterService], T]) -> T | None:
+        """As ask(). A call that is refused when it is made again may have been done meanwhile."""
+        put_off = [False]
+        try:
+            return self.ask(call, put_off)
+        except (TableNotDisabled, TableNotEnabled, TableNotFound) as error:
+            done = _DONE_BEFORE.get(name)
+            if done is None or not put_off[0] or not isinstance(error, done[0]):
+                raise
+            record = self._catalog.read_table(table.name)
+            if (None if record is None else record.state) is not done[1]:
+                raise
+            return None
+
+    @switches
+    def ask(self, call: Callable[[MasterService], T], put_off: list[bool] | None = None) -> T:
         """Again and again while nothing was begun, until there is a master that takes it. Unavailable. LockLost when
-        this process's own session is over: it finds no master any more. `done_before`: the refusals of a call that is
-        made again and that the master went on with."""
+        this process's own session is over: it finds no master any more. `put_off`: is made [True] when a master had
+        heard of it before, and said that it could not be done yet; it may go on with it."""
         retries: RetryCounter | None = None
         master: MasterService | None = None
-        perhaps_done = False
         while True:
             try:
                 master = None
@@ -117,13 +132,9 @@ class Admin(MasterService):
                 return call(master)
             except OutOfSpace:
                 raise
-            except done_before:
-                if not perhaps_done:
-                    raise
-                return None
             except (StaleLocation, Unavailable) as error:
-                # Nobody went on with what no master has heard of.
-                perhaps_done = perhaps_done or (master is not None and isinstance(error, Unavailable))
+                if put_off is not None and master is not None and isinstance(error, Unavailable):
+                    put_off[:] = [True]
                 self._check_own(error)
                 if retries is None:
                     retries = RetryCounter(self._runtime, self._options.retry_policy)

@@ -101,6 +101,25 @@ def test_a_refusal_of_what_no_master_has_heard_of_is_told(cluster, client):
     client.admin.delete_table(b"t")
 
 
+def test_a_refusal_in_another_state_than_the_one_asked_for_is_told(cluster, client):
+    """A table that is being enabled is refused as not enabled, and that is not what the operator asked for."""
+    made = cluster.put_table(b"t")
+    refusals = []
+
+    class Master:
+        def disable_table(self, name):
+            refusals.append(name)
+            raise Unavailable("another operation holds it") if len(refusals) % 2 else TableNotEnabled("t")
+
+    cluster.transport.register_master(Master())
+    for state in (TableState.ENABLING, TableState.ENABLED, TableState.DISABLING):
+        cluster.set_state(*made, state)
+        with pytest.raises(TableNotEnabled):
+            client.admin.disable_table(b"t")
+    cluster.set_state(*made, TableState.DISABLED)
+    client.admin.disable_table(b"t")
+
+
 def test_a_master_that_stays_away_is_reported(cluster, client):
     with pytest.raises(
         Unavailable, match=r"the master gave no answer after \d+ tries in 60 seconds: there is no master"
