@@ -68,7 +68,8 @@ def earliest_put(inputs: Sequence[LoadedFile]) -> int:
 
 def older_until(version: Version, stack: Stack, inputs: Sequence[LoadedFile]) -> int:
     """A time after which no cell of the stack's families is that may be older than the inputs (of none: than the
-    memtables), and not among them; -1 when there is no such cell."""
+    memtables), and not among them; -1 when there is no such cell. Left out are times that clients set in the future:
+    one such cell would keep every version in excess that is written until then, of all rows of the stack."""
     paths = {file.ref.path for file in inputs}
     older = list(takewhile(lambda file: file.ref.path not in paths, stack.files))
     for other in version.holding(stack.families):
@@ -76,8 +77,13 @@ def older_until(version: Version, stack: Stack, inputs: Sequence[LoadedFile]) ->
             if any(memtable.cells for memtable in other.memtables()):
                 return MAX_TIMESTAMP
             older += other.files
-    times = (
-        MAX_TIMESTAMP if isinstance(file.reader, UnreadableFile) else file.reader.properties.max_timestamp
-        for file in older
-    )
-    return max(times, default=-1)
+    return max(map(_latest, older), default=-1)
+
+
+def _latest(file: LoadedFile) -> int:
+    """The latest time in the file, but for those that were in the future when it was written."""
+    if isinstance(file.reader, UnreadableFile):
+        return MAX_TIMESTAMP
+    properties = file.reader.properties
+    written = max(properties.identity.clock_millis, properties.identity.since_millis)
+    return min(properties.max_timestamp, written or MAX_TIMESTAMP)
