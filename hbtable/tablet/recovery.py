@@ -26,6 +26,7 @@ from hbtable.model.mutation import PUT
 from hbtable.model.tablet import NO_LOG, ROOT_TABLET_ID, LogRef, SSTableRef, TabletRecord
 from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import Compactor
+from hbtable.tablet.compactions.set_back import LATEST_MILLIS
 from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer
@@ -107,7 +108,7 @@ def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
     except (DataDamaged, LimitExceeded) as error:
         logger.error("%s keeps its times, %s the clock: %s", what, span(ahead), error)
         return
-    state.clock.set_back(now)
+    state.clock.set_back(now + LATEST_MILLIS)
     logger.warning("%s had times %s the clock: they were set back", what, span(ahead))
 
 

@@ -29,6 +29,7 @@ from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.outputs import last_complete, output_spec
 from hbtable.tablet.compactions.planning import useless_files
 from hbtable.tablet.compactions.policy import MergePlan
+from hbtable.tablet.compactions.set_back import LATEST_MILLIS
 from hbtable.tablet.compactions.unchanged import UnchangedCheck
 from hbtable.tablet.compactions.writing import CompactionWriter, Sources
 from hbtable.tablet.files import SSTableOutput
@@ -299,7 +300,7 @@ class Compactor:
         drop_markers = len(inputs) == len(stack.files) and not state.version.shares_families(stack)
         clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
         if set_back is not None:
-            clock_millis = set_back[0]
+            clock_millis = set_back[0] + LATEST_MILLIS
         spec = output_spec(state, stack, inputs, drop_markers, clock_millis, last_complete(inputs))
         if set_back is not None:
             spec = replace(spec, set_back=set_back, earliest_put=0)

@@ -1,12 +1,13 @@
 """The times of a tablet moved back, after an earlier server's clock was ahead (TabletOptions.set_back_clocks).
 
     later than `highest`          stays: no server gave it
-    later than `now`              less (highest - now): the latest becomes now, and all keep their distances
-    everything else               stays, unless what came after it would then be older: it goes right before that
+    later than `now`              less (highest - now): the latest becomes now, and all keep their distances. What would
+                                  then be older than what came before it goes right behind that
+    everything else               stays
 
-So what a server timed while its clock was ahead gets the time at which it was written, or a little later. A clock that
-was ahead for longer than its lead gave times that have passed by now, and these stay too late, but for the last case:
-the order of a column's operations is kept, and of a family's where family markers hide cells of all its columns.
+So what a server timed while its clock was ahead gets the time at which it was written, or a later one: a clock that was
+ahead for longer than its lead gave times that have passed by now. These stay, as they cannot be told from right ones.
+The order of a column's operations is kept, and of a family's where family markers hide cells of all its columns.
 Different times stay different, so keys stay in order.
 """
 
@@ -21,12 +22,15 @@ from hbtable.switches import switches
 
 _FAMILY_MARKERS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 _MOST_HELD_BYTES: Final = 256 << 20
+LATEST_MILLIS: Final = 1000
+"""Behind `now`, where thousands of versions have to go right behind one that was given just before it."""
 
 
 @switches
 def moved(pairs: Iterable[Pair], now: int, highest: int) -> Iterator[Pair]:
-    """`pairs` ascending by key; so is what comes out. Holds the pairs of a column, or of a family with markers of its
-    own in a row. LimitExceeded: these have more than 256 MiB."""
+    """`pairs` ascending by key; so is what comes out. No time that was not later than `highest` is later than `now` by
+    more than LATEST_MILLIS. Holds the pairs of a column, or of a family with markers of its own in a row.
+    LimitExceeded: these have more than 256 MiB, or too many versions to go behind one."""
     for held in _in_units(pairs):
         times = _times(held, now, highest)
         if not times:
@@ -68,13 +72,15 @@ def _in_units(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def _times(held: list[Pair], now: int, highest: int) -> dict[int, int]:
     """The new time of each that gets another one."""
     found: dict[int, int] = {}
-    given = {parse_suffix(key)[0] for key, _ in held}
-    later = now + 1
-    for timestamp in sorted((one for one in given if one <= highest), reverse=True):
-        at = timestamp if timestamp <= now else timestamp - (highest - now)
-        later = max(0, min(at, later - 1))
-        if later != timestamp:
-            found[timestamp] = later
-        elif timestamp <= now:
-            break  # those before it are older still
+    before = -1
+    for timestamp in sorted({parse_suffix(key)[0] for key, _ in held}):
+        if timestamp > highest:
+            break
+        before = timestamp if timestamp <= now else max(timestamp - (highest - now), before + 1)
+        if before != timestamp:
+            found[timestamp] = before
+    if before > now + LATEST_MILLIS:
+        raise LimitExceeded(
+            f"row {shown(row_of(held[0][0]))} has too many versions that would get one and the same time"
+        )
     return found
