@@ -42,7 +42,8 @@ class RecordCommits:
                 return
             except Conflict:
                 current = self._catalog.read_tablet(record.table_id, record.range.stop)
-                if current is not None and _alike(current, record):
+                # A change that changes nothing has to be written as well: what was refused before must not come back.
+                if current is not None and _alike(current, record) and not _alike(expected, record):
                     return
                 if current is None or not _alike(current, expected):
                     self._on_foreign(expected)

@@ -20,11 +20,13 @@ class Rows:
 
     def __init__(self, *records):
         self.rows = {record.range.stop: record for record in records}
+        self.written = 0
 
     def replace_tablet(self, expected, record):
         if self.rows.get(record.range.stop) != expected:
             raise Conflict("another one")
         self.rows[record.range.stop] = record
+        self.written += 1
 
     def read_tablet(self, table_id, end_row):
         return self.rows.get(end_row)
@@ -53,6 +55,16 @@ def test_a_split_repair_of_someone_else_does_not_disturb():
     commits, lost = commits_over(rows)
     commits.commit(replace(OLD, left=LEFT), replace(NEW, left=LEFT))
     assert (rows.rows[b""], lost) == (NEW, [])
+
+
+@pytest.mark.parametrize("ours", [None, LEFT])
+@pytest.mark.parametrize("theirs", [None, LEFT])
+def test_a_change_that_changes_nothing_is_written(ours, theirs):
+    """It settles what was refused before: that is behind it in METADATA's log, and never comes back."""
+    rows = Rows(replace(OLD, left=theirs))
+    commits, lost = commits_over(rows)
+    commits.commit(replace(OLD, left=ours), replace(OLD, left=ours))
+    assert (rows.written, rows.rows[b""], lost) == (1, replace(OLD, left=theirs), [])
 
 
 def test_an_embedded_child_that_we_do_not_know_stays():
