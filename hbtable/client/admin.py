@@ -105,13 +105,24 @@ class Admin(MasterService):
 
     @switches
     def _ask_about(self, table: Table, name: str, call: Callable[[MasterService], T]) -> T | None:
-        """As ask(). A call that is refused when it is made again may have been done meanwhile."""
-        put_off = [False]
+        """As ask(). A call that a master put off, and that is refused when it is made again, may have been done
+        meanwhile."""
+        was_put_off = False
+
+        @switches
+        def heard(master: MasterService) -> T:
+            nonlocal was_put_off
+            try:
+                return call(master)
+            except Unavailable:
+                was_put_off = True
+                raise
+
         try:
-            return self.ask(call, put_off)
+            return self.ask(heard)
         except (TableNotDisabled, TableNotEnabled, TableNotFound) as error:
             done = _DONE_BEFORE.get(name)
-            if done is None or not put_off[0] or not isinstance(error, done[0]):
+            if done is None or not was_put_off or not isinstance(error, done[0]):
                 raise
             record = self._catalog.read_table(table.name)
             if (None if record is None else record.state) is not done[1]:
@@ -119,22 +130,16 @@ class Admin(MasterService):
             return None
 
     @switches
-    def ask(self, call: Callable[[MasterService], T], put_off: list[bool] | None = None) -> T:
+    def ask(self, call: Callable[[MasterService], T]) -> T:
         """Again and again while nothing was begun, until there is a master that takes it. Unavailable. LockLost when
-        this process's own session is over: it finds no master any more. `put_off`: is made [True] when a master had
-        heard of it before, and said that it could not be done yet; it may go on with it."""
+        this process's own session is over: it finds no master any more."""
         retries: RetryCounter | None = None
-        master: MasterService | None = None
         while True:
             try:
-                master = None
-                master = self._transport.master()
-                return call(master)
+                return call(self._transport.master())
             except OutOfSpace:
                 raise
             except (StaleLocation, Unavailable) as error:
-                if put_off is not None and master is not None and isinstance(error, Unavailable):
-                    put_off[:] = [True]
                 self._check_own(error)
                 if retries is None:
                     retries = RetryCounter(self._runtime, self._options.retry_policy)
