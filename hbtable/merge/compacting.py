@@ -13,7 +13,8 @@ Hence, unless every older file is read (`drop_markers`):
     timestamp may lie in an older file, and must not come back;
   * a put whose time an older file may hold, too (`older_until`), stays though it is in excess, or deleted in a family
     that keeps what is deleted: an older put of the same column and timestamp would take its place in the reads of 2.
-    Puts of the server's time are later than all older files.
+    Puts of the server's time are later. (Times that clients set in the future do not count: see older_until() in
+    tablet/compactions/outputs.py.)
 A put in excess goes only when enough newer ones that live for ever cover it (when every older file is read: ones that
 live at least as long as it): others would uncover it when they expire. Families without rules are gone from the schema:
 nothing of them is written. Families that keep what is deleted: merge.keeping_deleted.
@@ -39,7 +40,7 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
     allowed. With `drop_markers` the caller promises that every older pair of these families is among them; then no
     marker, nothing masked, and no expired put remains, but of families that keep these. No put has a time before
     `earliest_put`; no older one of these families that is not among them has a time after `older_until` (-1: there is
-    none). UnsupportedFormat for a cell of a later version."""
+    none), but for times of the future. UnsupportedFormat for a cell of a later version."""
     from_bytes = int.from_bytes
     family = column = b"\x00\x00"  # no key begins so
     rule: FamilyRules | None = None

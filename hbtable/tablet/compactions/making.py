@@ -35,7 +35,8 @@ class OutputSpec:
     """Cells that markers of the inputs had masked when those were written."""
     output_bytes: int
     older_until: int = -1
-    """No older cell of these families that is not among the pairs has a later time; -1: there is none."""
+    """No older cell of these families that is not among the pairs has a later time, but for times of the future; -1:
+    there is none."""
     families: frozenset[bytes] | None = None
     """Of these alone, as they stand in keys; None: all."""
     set_back: tuple[int, int] | None = None
