@@ -18,6 +18,7 @@ from hypothesis import given, seed, settings
 import hbtable
 from tests.harness.fresh_seed import examples, fresh_seed
 from tests.harness.warm_server import WarmServer
+from tests.harness.without_merges import WITHOUT_MERGES
 from tests.integration.test_library_programs import (
     AT,
     CHOSEN,
@@ -195,9 +196,10 @@ def recorded(prefix: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("agree")
     with ExitStack() as stack:
-        server = stack.enter_context(WarmServer(folder / "data", ["log.durability=os"]))
+        chosen = [f"{name}={value}" for name, value in WITHOUT_MERGES.items()]
+        server = stack.enter_context(WarmServer(folder / "data", ["log.durability=os", *chosen]))
         databases = {
-            "open": stack.enter_context(hbtable.open(str(folder / "open"), durability="os")),
+            "open": stack.enter_context(hbtable.open(str(folder / "open"), durability="os", config=WITHOUT_MERGES)),
             "connect": stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60_000)),
         }
         families: Any = {"f": {"max_versions": 3}, "g": {"max_versions": 1}}
@@ -235,6 +237,13 @@ def agree(tables: dict[str, Any], program: Any) -> None:
 )
 def test_programs_that_found_a_difference(tables: dict[str, Any], program: Any) -> None:
     agree(tables, program)
+
+
+def test_no_merge_unmasks_what_is_written_with_an_older_time(tables: dict[str, Any]) -> None:
+    ranges = ("delete_range", {"row_prefix": b"a", "timestamp": None})
+    old = ("put", {"row": b"c", "data": {b"f:a": b"1", b"g:a": b"1"}, "timestamp": 0})
+    for _ in range(80):
+        agree(tables, [("delete", {"row": b"c"}), ranges, old])
 
 
 @pytest.mark.repeats

@@ -17,6 +17,7 @@ from hypothesis import given, seed, settings
 
 import hbtable
 from tests.harness.fresh_seed import examples, fresh_seed
+from tests.harness.without_merges import WITHOUT_MERGES
 from tests.integration.test_library_programs import (
     CAUGHT,
     CHOSEN,
@@ -223,10 +224,10 @@ class Databases:
 
     def __init__(self, stack: ExitStack) -> None:
         def served() -> int:
-            return stack.enter_context(hbtable.open(":memory:")).serve(port=0)
+            return stack.enter_context(hbtable.open(":memory:", config=WITHOUT_MERGES)).serve(port=0)
 
         self.of = {
-            "open": stack.enter_context(hbtable.open(":memory:")),
+            "open": stack.enter_context(hbtable.open(":memory:", config=WITHOUT_MERGES)),
             "connect": stack.enter_context(hbtable.connect("127.0.0.1", served(), timeout=60_000)),
             "happybase": stack.enter_context(closing(happybase.Connection("127.0.0.1", served(), timeout=60_000))),
         }
