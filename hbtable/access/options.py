@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hbtable.access.auth_to_local import AuthToLocal, auth_to_local
-from hbtable.access.user import User, check_name
+from hbtable.access.user import check_name
 from hbtable.errors import InvalidConfiguration, InvalidRequest
 
 _LAYERS: Final = {"auth", "auth-int", "auth-conf"}
@@ -70,7 +70,7 @@ class AuthOptions:
                     f"auth.groups = {self.groups!r}: {part.strip()!r} is no group: write "
                     "GROUP = USER, USER; GROUP = USER"
                 )
-            _check(group, "group", f"auth.groups = {self.groups!r}")
+            _check(group, "group", "auth.groups", self.groups)
             if group in found:
                 raise InvalidConfiguration(f"auth.groups = {self.groups!r}: the group {group} stands there twice")
             found[group] = _names(names, "auth.groups", allow_groups=False)
@@ -87,9 +87,13 @@ class AuthOptions:
             raise InvalidConfiguration(f"auth.qop = {self.qop!r}: some of {', '.join(sorted(_LAYERS))} are due")
         return found
 
-    def user(self, name: str) -> User:
-        """The user with its groups."""
-        return User(name, frozenset(group for group, names in self.members().items() if name in names))
+    def groups_of_users(self) -> dict[str, frozenset[str]]:
+        """The groups of each user that is in one. InvalidConfiguration. It reads the text: not for each request."""
+        found: dict[str, set[str]] = {}
+        for group, names in self.members().items():
+            for name in names:
+                found.setdefault(name, set()).add(group)
+        return {name: frozenset(groups) for name, groups in found.items()}
 
 
 def _names(text: str, key: str, allow_groups: bool = True) -> frozenset[str]:
@@ -97,12 +101,12 @@ def _names(text: str, key: str, allow_groups: bool = True) -> frozenset[str]:
     for name in names:
         if name.startswith("@") and not allow_groups:
             raise InvalidConfiguration(f"{key}: {name!r} stands in a group: groups hold users, not other groups")
-        _check(name.removeprefix("@"), "group" if name.startswith("@") else "user", f"{key} = {text!r}")
+        _check(name.removeprefix("@"), "group" if name.startswith("@") else "user", key, text)
     return frozenset(names)
 
 
-def _check(name: str, what: str, where: str) -> None:
+def _check(name: str, what: str, key: str, text: str) -> None:
     try:
         check_name(name, what)
-    except InvalidRequest as error:
-        raise InvalidConfiguration(f"{where}: {error}") from error
+    except InvalidRequest as error:  # only here is all of the text copied: there may be thousands of names in it
+        raise InvalidConfiguration(f"{key} = {text!r}: {error}") from error

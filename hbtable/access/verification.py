@@ -39,8 +39,9 @@ class Verifier:
     def __init__(self, runtime: Runtime, store: AccountStore, options: AuthOptions) -> None:
         self._runtime = runtime
         self._store = store
-        self._options = options
-        self._may_act_for_others = options.superuser_names() | options.proxy_names()
+        self._groups = options.groups_of_users()
+        self._superusers = options.superuser_names()
+        self._may_act_for_others = self._superusers | options.proxy_names()
         self._tries = FailedTries()
         self._of_addresses = AddressTries()
         self._checks = PasswordChecks(runtime)
@@ -78,7 +79,7 @@ class Verifier:
                 raise self._failed(address, name, _WRONG)
             stored = newer
         self._tries.succeeded(address, name)
-        return Login(self._options.user(name), password=stored)
+        return Login(self.user(name), password=stored)
 
     @switches
     def accounts(self) -> Accounts:
@@ -114,6 +115,10 @@ class Verifier:
             )
         return self._by_token(token, "").user
 
+    def user(self, name: str) -> User:
+        """The one of this name, who was proved by somebody else (Kerberos), with its groups. Does not switch."""
+        return User(name, self._groups.get(name, frozenset()))
+
     def by_certificate(self, names: Sequence[str]) -> User:
         """The user of a certificate that TLS has checked, with these CNs. NotAuthenticated. Does not switch."""
         if len(names) != 1:
@@ -127,7 +132,7 @@ class Verifier:
             check_name(names[0])
         except InvalidRequest as error:
             raise NotAuthenticated(f"the subject (CN) of the client's certificate names no user: {error}") from error
-        return self._options.user(names[0])
+        return self.user(names[0])
 
     def acting_for(self, user: User, other: str) -> User:
         """The one for whom `user` wants to work. NotAuthenticated. Does not switch."""
@@ -143,9 +148,8 @@ class Verifier:
             raise NotAuthenticated(
                 f"{user.name} may not act for {other}: only superusers may, and those whom auth.proxies names"
             )
-        superusers = self._options.superuser_names()
-        found = self._options.user(other)
-        if found.is_one_of(superusers) and not user.is_one_of(superusers):
+        found = self.user(other)
+        if found.is_one_of(self._superusers) and not user.is_one_of(self._superusers):
             raise NotAuthenticated(f"{user.name} may act for others (auth.proxies), but not for {other}, a superuser")
         return replace(found, through=user.name)
 
@@ -165,7 +169,7 @@ class Verifier:
             raise NotAuthenticated(
                 f"the token {token_id} has expired: `hbtable user token {found[0].name}` gives another"
             )
-        return Login(self._options.user(found[0].name), token=found[1])
+        return Login(self.user(found[0].name), token=found[1])
 
     @switches
     def _newer_password(self, name: str, known: PasswordHash | None) -> PasswordHash | None:

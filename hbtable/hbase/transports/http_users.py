@@ -103,7 +103,7 @@ def user_of(
         context.request_gate(host)(context.clock())
         if kerberos is not None and said.partition(b" ")[0].lower() == _NEGOTIATE:
             name, answer = _by_ticket(said, kerberos)
-            user = context.security.auth.user(name)
+            user = verifier.user(name)
         else:
             user = proved(said, host, verifier)
     if user is None:

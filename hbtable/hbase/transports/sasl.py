@@ -91,7 +91,7 @@ def _user(
         context.request_gate(client.rpartition(":")[0])(context.clock())
         proved = by_kerberos(messages, kerberos)
         claim(proved.name)
-        return verifier.acting_for(context.security.auth.user(proved.name), proved.acting_for), proved.layer, None
+        return verifier.acting_for(verifier.user(proved.name), proved.acting_for), proved.layer, None
     if mechanism != _PLAIN:
         known = "PLAIN" if kerberos is None else "PLAIN and GSSAPI"
         raise SaslRefused(f"this server knows the SASL mechanism {known}, and not {visible(_shown(mechanism))}")

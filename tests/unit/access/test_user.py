@@ -71,8 +71,29 @@ def test_names_that_no_user_has(name: str) -> None:
 def test_the_configuration_puts_users_into_groups() -> None:
     options = AuthOptions(superusers="ann, @admins", groups="admins = ben,carl ; readers=carl;")
     assert options.superuser_names() == {"ann", "@admins"}
-    assert options.user("carl") == User("carl", frozenset({"admins", "readers"}))
-    assert options.user("dora") == User("dora")
+    assert options.groups_of_users() == {"ben": {"admins"}, "carl": {"admins", "readers"}}
+
+
+class Copied(str):
+    """A text that says how often all of it was put into another one."""
+
+    __slots__ = ("times",)
+
+    def __repr__(self) -> str:
+        self.times = getattr(self, "times", 0) + 1
+        return super().__repr__()
+
+
+def test_a_long_list_of_names_is_copied_only_into_the_message_about_it() -> None:
+    names = ", ".join(f"user{number}" for number in range(100))
+    superusers, groups = Copied(names), Copied(";".join(f"group{number} = ann" for number in range(100)))
+    AuthOptions(superusers=superusers, groups=groups)
+    assert not hasattr(superusers, "times")
+    assert not hasattr(groups, "times")
+    wrong = Copied(f"{names}, a b")
+    with pytest.raises(InvalidConfiguration, match="'a b' is no name of a user"):
+        AuthOptions(superusers=wrong)
+    assert wrong.times == 1
 
 
 @pytest.mark.parametrize(
