@@ -64,9 +64,10 @@ verify: export PYTHONHASHSEED = $(SEED)
 # The tiers (docs/testing.md). One process for each processor; ARGS="-n 0" for one test after the other, in this process.
 PARALLEL := -n auto --dist worksteal
 
-# Tests of `make test` wait for servers, sockets and disks a quarter of the time: two more than there are processors.
+# Tests of `make test` wait for servers, sockets and disks a quarter of the time, and for niced processes besides: three
+# more than there are processors.
 PROCESSORS = $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-WAITING = -n $(shell expr $(PROCESSORS) + 2) --dist worksteal
+WAITING = -n $(shell expr $(PROCESSORS) + 3) --dist worksteal
 
 .PHONY: test-quick
 test-quick: $(VENV)/.test

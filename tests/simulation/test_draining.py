@@ -206,7 +206,7 @@ def test_metadata_that_a_server_was_given_as_it_began_to_stop_is_given_to_anothe
     cluster.runtime.run(body)
 
 
-@pytest.mark.parametrize("seeds", quick_first([range(3), range(3, 7), range(7, 15)], 0, 1))
+@pytest.mark.parametrize("seeds", quick_first([range(2), range(2, 7), range(7, 15)], 0, 1))
 def test_a_whole_cluster_stops_in_order_again_and_again_and_nothing_is_left_to_recover(seeds):
     total = Counter()
     for seed in seeds:
