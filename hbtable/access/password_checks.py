@@ -1,19 +1,22 @@
 """Computes whether passwords are right: one at a time, in a thread, because each costs 0.1 to 0.2 s of a processor.
 
 One that was right is known again for a minute: by a keyed digest, so that the memory holds none. Several clients with
-the same password at the same moment wait for one computation. Whoever waits counts for his address, which has a share
-of the queue: nobody fills it alone.
+the same password at the same moment wait for one computation, which is one try. Whoever waits counts for his address,
+which has a share of the queue: nobody fills it alone.
+
+What is known is let in where others are turned away, because the queue is full or their address has used up its tries.
+Each such comparison says whether a password is right, so they are counted as well.
 """
 
 import hashlib
 import hmac
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Callable
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
+from hbtable.access.password_attempts import Attempt
 from hbtable.access.passwords import PasswordHash
-from hbtable.errors import Overloaded
+from hbtable.errors import NotAuthenticated, Overloaded
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.switches import switches
 
@@ -24,6 +27,13 @@ SHARE: Final = 5
 """Those of one address."""
 KNOWN_SECONDS: Final = 60.0
 _KNOWN: Final = 1000
+
+
+class _Known(NamedTuple):
+    """A password that was right; known until then."""
+
+    digest: bytes
+    until: float
 
 
 @final
@@ -46,51 +56,80 @@ class PasswordChecks:
         self._waiting = Counter[str]()
         """By address."""
         self._key = os.urandom(32)
-        self._known: OrderedDict[bytes, float] = OrderedDict()
-        """Digests of what was right, and until when they are known."""
+        self._known: OrderedDict[tuple[str, bytes, bytes], _Known] = OrderedDict()
+        """By the user's name and the hash that it was right by; the last that was computed at the end."""
         self._computing: dict[bytes, _Computation] = {}
-        """By the same digests."""
+        """By digests as those of what is known."""
 
     @switches
-    def is_right(
-        self, name: str, secret: bytes, stored: PasswordHash, address: str, may_compute: Callable[[], object]
-    ) -> bool:
-        """*Switches.* Overloaded. `may_compute` raises an error unless a password that is not known may be tried."""
-        said = b"\0".join((name.encode(), stored.salt, stored.digest, secret))
-        digest = hmac.new(self._key, said, hashlib.sha256).digest()
-        if self._known.get(digest, 0.0) > self._runtime.clock_seconds():
+    def is_right(self, attempt: Attempt, secret: bytes, stored: PasswordHash) -> bool:
+        """*Switches.* NotAuthenticated: it may not be tried now. Overloaded."""
+        key = (attempt.name, stored.salt, stored.digest)
+        digest = hmac.new(self._key, b"\0".join((key[0].encode(), *key[1:], secret)), hashlib.sha256).digest()
+        attempt.check_name()
+        try:
+            self._check_room(attempt)
+        except (NotAuthenticated, Overloaded):
+            if self._is_known_beside(attempt, key, digest):
+                return True
+            raise
+        if self._is_known(key, digest):
             return True
-        may_compute()
         same = self._computing.get(digest)
         if same is None:
             same = self._computing[digest] = _Computation(self._runtime.lock())
         try:
             with same.lock:
                 if same.right is None:
-                    same.right = self._compute(secret, stored, address)
+                    same.right = self._compute(attempt, secret, stored)
         finally:
             if self._computing.get(digest) is same:
                 del self._computing[digest]
         if same.right:
-            self._remember(digest)
+            self._remember(key, digest)
         return same.right
 
-    @switches
-    def _compute(self, secret: bytes, stored: PasswordHash, address: str) -> bool:
-        if self._waiting[address] >= SHARE:
-            raise Overloaded(f"{SHARE} passwords from {address} are being checked already: try again in some seconds")
+    def _is_known(self, key: tuple[str, bytes, bytes], digest: bytes) -> bool:
+        known = self._find(key)
+        return known is not None and hmac.compare_digest(known.digest, digest)
+
+    def _is_known_beside(self, attempt: Attempt, key: tuple[str, bytes, bytes], digest: bytes) -> bool:
+        """As _is_known(), where nothing is computed."""
+        if self._find(key) is None or not attempt.may_compare():
+            return False  # who makes names up has nothing counted, and makes nobody's counts be forgotten
+        if self._is_known(key, digest):
+            return True
+        attempt.compared_wrong()
+        return False
+
+    def _find(self, key: tuple[str, bytes, bytes]) -> _Known | None:
+        known = self._known.get(key)
+        return known if known is not None and known.until > self._runtime.clock_seconds() else None
+
+    def _check_room(self, attempt: Attempt) -> None:
+        """NotAuthenticated, Overloaded."""
+        attempt.check_address()
+        if self._waiting[attempt.address] >= SHARE:
+            raise Overloaded(
+                f"{SHARE} passwords from {attempt.address} are being checked already: try again in some seconds"
+            )
         if self._waiting.total() >= WAITING:
             raise Overloaded(f"{WAITING} passwords are being checked already: try again in some seconds")
-        self._waiting[address] += 1
+
+    @switches
+    def _compute(self, attempt: Attempt, secret: bytes, stored: PasswordHash) -> bool:
+        self._check_room(attempt)
+        attempt.begin()
+        self._waiting[attempt.address] += 1
         try:
             return self._runtime.offload(_KIND, stored.matches, secret)
         finally:
-            self._waiting[address] -= 1
-            if not self._waiting[address]:
-                del self._waiting[address]
+            self._waiting[attempt.address] -= 1
+            if not self._waiting[attempt.address]:
+                del self._waiting[attempt.address]
 
-    def _remember(self, digest: bytes) -> None:
-        self._known[digest] = self._runtime.clock_seconds() + KNOWN_SECONDS
-        self._known.move_to_end(digest)
+    def _remember(self, key: tuple[str, bytes, bytes], digest: bytes) -> None:
+        self._known[key] = _Known(digest, self._runtime.clock_seconds() + KNOWN_SECONDS)
+        self._known.move_to_end(key)
         while len(self._known) > _KNOWN:
             self._known.popitem(last=False)

@@ -1,5 +1,8 @@
 """Limits how often somebody may try a password: pure, on the clock that it is given.
 
+A try counts as a failure from its beginning on, until it turns out to be right. Otherwise those that begin at the same
+moment would all find the wait over.
+
 Counted for an address and a name together. By the name alone anybody could keep a user out; by the address alone one
 client with an old password would keep out all others behind the same proxy. Who tries many names is counted by the
 address as well, which has many more tries: a client with an old password has used up those for its name long before.
@@ -38,8 +41,8 @@ def address_of(host: str) -> str:
 
 @final
 class AddressTries:
-    """50 failures of an address are free, whatever the names; then there is one in two seconds. Time alone forgets
-    them: who has one right password of his own could try others' for ever."""
+    """50 failures of an address are free, whatever the names; then there is one in two seconds, however many there
+    were. Time alone forgets them: who has one right password of his own could try others' for ever."""
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
@@ -51,9 +54,15 @@ class AddressTries:
         return max(0.0, self._paid.get(address, 0.0) - now - (_FREE_OF_ADDRESS - 1) * _SECONDS_OF_ADDRESS)
 
     def failed(self, address: str, now: float) -> None:
-        self._paid[address] = max(self._paid.pop(address, 0.0), now) + _SECONDS_OF_ADDRESS
+        paid = max(self._paid.pop(address, 0.0), now) + _SECONDS_OF_ADDRESS
+        self._paid[address] = min(paid, now + _FREE_OF_ADDRESS * _SECONDS_OF_ADDRESS)
         while len(self._paid) > self._most:
             self._paid.popitem(last=False)
+
+    def was_right(self, address: str) -> None:
+        """Takes the last failure back, which was none."""
+        if address in self._paid:
+            self._paid[address] -= _SECONDS_OF_ADDRESS
 
 
 @final

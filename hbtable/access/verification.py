@@ -4,7 +4,6 @@ What fails says the same whether the user is unknown or the password wrong, and 
 """
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,10 +12,11 @@ from typing import Final, final
 from hbtable.access.accounts import Account, Accounts
 from hbtable.access.login import Login
 from hbtable.access.options import AuthOptions
+from hbtable.access.password_attempts import Attempt, AttemptLimits
 from hbtable.access.password_checks import PasswordChecks
 from hbtable.access.passwords import NOBODYS, PasswordHash, can_be_password, parts_of_token
 from hbtable.access.store import AccountStore
-from hbtable.access.tries import AddressTries, FailedTries, address_of
+from hbtable.access.tries import address_of
 from hbtable.access.user import User, check_name
 from hbtable.errors import HbtableError, InvalidRequest, NotAuthenticated, Unavailable
 from hbtable.runtime.fresh_copy import FreshCopy
@@ -42,8 +42,7 @@ class Verifier:
         self._groups = options.groups_of_users()
         self._superusers = options.superuser_names()
         self._may_act_for_others = self._superusers | options.proxy_names()
-        self._tries = FailedTries()
-        self._of_addresses = AddressTries()
+        self._limits = AttemptLimits(runtime.clock_seconds)
         self._checks = PasswordChecks(runtime)
         self._look_at = 0.0
         self._seen = Accounts()
@@ -68,17 +67,17 @@ class Verifier:
 
     @switches
     def _by_own_password(self, name: str, secret: bytes, host: str) -> Login:
-        address = address_of(host)
-        self._check(address, self._tries.wait_seconds(address, name, self._runtime.clock_seconds()))
+        attempt = Attempt(self._limits, address_of(host), name)
         account = self._accounts_by_name(name)
         stored = None if account is None else account.password
-        can_be = can_be_password(secret)
-        if not can_be or not self._is_right(name, secret, stored or NOBODYS, address) or not stored:
-            newer = self._newer_password(name, stored)
-            if not can_be or newer is None or not self._is_right(name, secret, newer, address):
-                raise self._failed(address, name, _WRONG)
-            stored = newer
-        self._tries.succeeded(address, name)
+        if not can_be_password(secret):
+            attempt.begin()
+            raise NotAuthenticated(_WRONG)
+        if not self._checks.is_right(attempt, secret, stored or NOBODYS) or not stored:
+            stored = self._newer_password(name, stored)
+            if stored is None or not self._checks.is_right(attempt, secret, stored):
+                raise NotAuthenticated(_WRONG)
+        attempt.was_right()
         return Login(self.user(name), password=stored)
 
     @switches
@@ -207,24 +206,6 @@ class Verifier:
         except HbtableError as error:
             raise _unknown(error) from error
         return self._seen.by_name.get(name)
-
-    @switches
-    def _is_right(self, name: str, secret: bytes, stored: PasswordHash, address: str) -> bool:
-        def may_compute() -> None:
-            self._check(address, self._of_addresses.wait_seconds(address, self._runtime.clock_seconds()))
-
-        return self._checks.is_right(name, secret, stored, address, may_compute)
-
-    def _check(self, address: str, wait: float) -> None:
-        if wait:
-            whole = math.ceil(wait)
-            raise NotAuthenticated(f"too many wrong passwords from {address}: the next try is possible in {whole} s")
-
-    def _failed(self, address: str, name: str, why: str) -> NotAuthenticated:
-        now = self._runtime.clock_seconds()
-        self._tries.failed(address, name, now)
-        self._of_addresses.failed(address, now)
-        return NotAuthenticated(why)
 
 
 def _unknown(error: HbtableError) -> Unavailable:

@@ -50,6 +50,16 @@ def test_an_address_has_fifty_failures_and_then_one_in_two_seconds() -> None:
     assert tries.wait_seconds("h", now + 1000) == 0.0
 
 
+def test_the_failures_of_an_address_have_a_limit() -> None:
+    tries = AddressTries()
+    for _ in range(20_000):
+        tries.failed("h", 100.0)
+    assert tries.wait_seconds("h", 100.0) == 2.0
+    tries.was_right("h")
+    assert tries.wait_seconds("h", 100.0) == 0.0
+    tries.was_right("g")
+
+
 def test_addresses_that_are_made_up_take_bounded_memory() -> None:
     tries = AddressTries(most=10)
     for number in range(100):

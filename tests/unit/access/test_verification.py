@@ -8,6 +8,7 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.passwords import PasswordHash, new_token
 from hbtable.access.store import AccountFile, AccountNode, AccountStore
+from hbtable.access.tries import FailedTries
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import HbtableError, NotAuthenticated, Unavailable
@@ -365,6 +366,118 @@ def test_invented_names_use_up_the_tries_of_their_address(verifier: Verifier, cl
     clock.now += 2
     with pytest.raises(NotAuthenticated, match="is wrong"):
         verifier.by_password("u50", b"wrong", "h")
+
+
+def test_what_can_be_no_password_keeps_an_address_out_for_two_seconds_at_most(verifier: Verifier, clock: Any) -> None:
+    """It costs nothing, so 20,000 of them took a second, and the address waited for eleven hours."""
+    for number in range(2000):
+        with pytest.raises(NotAuthenticated, match="is wrong" if number < 50 else "possible in 2 s"):
+            verifier.by_password(f"u{number}", b"\xff", "h")
+    with pytest.raises(NotAuthenticated, match="possible in 2 s"):
+        verifier.by_password("ann", b"correct horse", "h")
+    clock.now += 2
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+
+
+def used_up(verifier: Verifier, host: str) -> None:
+    for number in range(50):
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password(f"u{number}", b"wrong", host)
+
+
+def test_a_password_that_was_right_a_moment_ago_is_no_free_guess(verifier: Verifier, clock: Any, kept: Any) -> None:
+    """What is known is let in where an address has used up its tries. A stranger who had done that made as many
+    guesses at it as he could send."""
+    kept.accounts = kept.accounts.with_user("ben", cheap(b"another one"))
+    for name, secret in (("ann", b"correct horse"), ("ben", b"another one")):
+        verifier.by_password(name, secret, "far")
+    used_up(verifier, "h")
+    for number in range(10):
+        with pytest.raises(NotAuthenticated, match="too many wrong passwords from h"):
+            verifier.by_password("ann", b"guess %d" % number, "h")
+    with pytest.raises(NotAuthenticated, match="too many wrong passwords from h"):
+        verifier.by_password("ann", b"correct horse", "h")
+    assert verifier.by_password("ben", b"another one", "h").name == "ben"
+    assert verifier.by_password("ann", b"correct horse", "far").name == "ann"
+    clock.now += 2  # of 1, 2, 4, ... up to 60
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+
+
+def test_a_full_queue_gives_no_free_guesses_either(verifier: Verifier, clock: Any) -> None:
+    verifier.by_password("ann", b"correct horse", "far")
+    filling = [(f"u{number}", b"wrong", "h") for number in range(5)]
+    guesses = [("ann", b"guess %d" % number, "h") for number in range(10)]
+    right = [("ann", b"correct horse", host) for host in ("h", "far")]
+    found = storm(verifier, clock, [*filling, *guesses, *right])
+    assert found.count("5 passwords from h are being checked already: try again in some seconds") == 11
+    assert found.count("ann") == 1
+
+
+def test_made_up_names_have_no_guess_at_a_known_password_forgotten(verifier: Verifier, clock: Any) -> None:
+    verifier._limits.comparisons = FailedTries(most=10)
+    verifier.by_password("ann", b"correct horse", "far")
+    used_up(verifier, "h")
+    for number in range(10):
+        for name in ("ann", *(f"v{number}-{other}" for other in range(10))):
+            with pytest.raises(NotAuthenticated, match="too many wrong passwords from h"):
+                verifier.by_password(name, b"guess %d" % number, "h")
+    with pytest.raises(NotAuthenticated, match="too many wrong passwords from h"):
+        verifier.by_password("ann", b"correct horse", "h")
+
+
+def test_who_is_known_gives_others_at_the_address_no_further_tries(verifier: Verifier, clock: Any) -> None:
+    for number in range(4):
+        assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password("ann", b"wrong %d" % number, "h")
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+    with pytest.raises(NotAuthenticated, match="is wrong"):
+        verifier.by_password("ann", b"wrong", "h")
+    with pytest.raises(NotAuthenticated, match="possible in 1 s"):
+        verifier.by_password("ann", b"wrong too", "h")
+    clock.now += 61
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+    for number in range(5):
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password("ann", b"wrong %d" % number, "h")
+
+
+@pytest.mark.parametrize(("names", "wait"), [(["ann"], 60), ([f"u{number}" for number in range(100)], 2)])
+def test_of_those_who_come_at_once_when_the_wait_is_over_one_may_try(
+    verifier: Verifier, clock: Any, names: list[str], wait: float
+) -> None:
+    guesses = iter(range(1000))
+
+    def at_once(times: int) -> list[str]:
+        several = [next(guesses) for _ in range(times)]
+        logins = [(names[number % len(names)], b"guess %d" % number, "h") for number in several]
+        return sorted(said[:18] for said in storm(verifier, clock, logins))
+
+    while at_once(1) == ["the user or the pa"]:
+        pass
+    for _ in range(12):
+        clock.now += wait + 0.1
+        assert at_once(5) == ["the user or the pa", *["too many wrong pas"] * 4]
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_try_that_is_right_counts_for_nobody(verifier: Verifier, clock: Any, kept: Any, stale: bool) -> None:
+    """Also where it is computed twice, by what the user's password was half a second ago and by what it is now."""
+    if stale:
+        known, kept.latest = kept.accounts, kept.accounts.with_user("ben", cheap(b"another one"))
+        for number in range(60):
+            kept.latest = kept.latest.with_password("ann", cheap(b"new %d" % number))
+            kept.read = lambda latest=False: kept.latest if latest else known
+            clock.now += 0.1
+            assert verifier.by_password("ann", b"new %d" % number, "h").name == "ann"
+        assert clock.computed == 120
+    else:
+        for _ in range(60):
+            clock.now += 61
+            assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+    for number in range(50):
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password(f"u{number}", b"wrong", "h")
 
 
 def test_a_list_that_cannot_be_read_lets_nobody_in_and_says_so_to_the_log(
