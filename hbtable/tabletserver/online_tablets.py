@@ -29,7 +29,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
-from hbtable.model.tablet import NO_LOG, USER_LEVEL, LogRef, TabletRecord, level
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, USER_LEVEL, LogRef, TabletRecord, level
 from hbtable.model.tablet_event import LEFT, SERVED, SPLIT
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.supervision import spawn_counted
@@ -82,6 +82,8 @@ class OnlineTablets:
         self._said_absent: set[int] = set()
         """Tablets that were not loaded since somebody was told that they are not served here, or since METADATA's log
         had no room for the change that gave them up: that comes back if its server dies before it writes on."""
+        self._abandoned: dict[int, Tablet] = {}
+        """Tablets that were abandoned, until METADATA has said whether they are another owner's or nobody's."""
         self._locks = TabletLocks(runtime)
         self._last_level = USER_LEVEL
         self._ended = False
@@ -154,6 +156,7 @@ class OnlineTablets:
         if newest is not tablet.schema:
             tablet.schema = newest
         self.tablets[record.tablet_id] = tablet
+        self._abandoned.pop(record.tablet_id, None)
         self.refused.pop(record.tablet_id, None)
 
     @switches
@@ -176,7 +179,8 @@ class OnlineTablets:
     def unload(self, tablet_id: int, why: str = "") -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
         not served here says the same of it, so that is StaleLocation after end(), and LeftUnflushed while this
-        server's log has something of it. A load that is under way is ended."""
+        server's log has something of it. One whose table is gone goes with all that it has. A load that is under way is
+        ended."""
         with self._locks.hold(tablet_id, unloads=True):
             self._check_not_ended()
             self.refused.pop(tablet_id, None)
@@ -185,28 +189,45 @@ class OnlineTablets:
                 self._say_absent(tablet_id)
                 return
             try:
-                tablet.freeze_for_unload()
-            except OutOfSpace:
-                if self._catalog.tablet_rows(tablet.record.table_id):
+                self._give_up(tablet)
+            except (OutOfSpace, StaleLocation):
+                if not self._is_of_no_table(tablet):
                     raise
-                # Its table was dropped or truncated meanwhile: what has no room to be flushed is nobody's.
+                # What has no room to be flushed, or no row that could name the files, is nobody's.
                 self.tablets.pop(tablet_id, None)
-                tablet.discard()
-                log.info("tablet %d: given up, its table was dropped", tablet_id)
+                self._discard(tablet)
                 return
-            # It stops answering *before* the row says that anyone may load it: the answer of that write may come late,
-            # and the next owner may have acknowledged writes by then which we would not show.
-            self.tablets.pop(tablet_id, None)
-            try:
-                tablet.change_record(_given_up)
-            except OutOfSpace:
-                if self._shares_cluster:
-                    self._said_absent.add(tablet_id)  # the change may come back, and must fail then
-                raise
-            finally:
-                tablet.close()
             self._note(tablet.record, LEFT, self._incarnation, why)
             log.info("tablet %d: unloaded", tablet_id)
+
+    @switches
+    def _give_up(self, tablet: Tablet) -> None:
+        tablet_id = tablet.record.tablet_id
+        tablet.freeze_for_unload()
+        # It stops answering *before* the row says that anyone may load it: the answer of that write may come late, and
+        # the next owner may have acknowledged writes by then which we would not show.
+        self.tablets.pop(tablet_id, None)
+        try:
+            tablet.change_record(_given_up)
+        except OutOfSpace:
+            if self._shares_cluster:
+                self._said_absent.add(tablet_id)  # the change may come back, and must fail then
+            raise
+        finally:
+            tablet.close()
+
+    @switches
+    def _is_of_no_table(self, tablet: Tablet) -> bool:
+        """Whether the tablet's table was dropped or truncated: METADATA has not one row of it any more. Its errors."""
+        table_id = tablet.record.table_id
+        return table_id != METADATA_TABLE_ID and not self._catalog.tablet_rows(table_id)
+
+    def _discard(self, tablet: Tablet) -> None:
+        """Does not switch."""
+        tablet_id = tablet.record.tablet_id
+        self._abandoned.pop(tablet_id, None)
+        tablet.discard()
+        log.info("tablet %d: given up, its table was dropped", tablet_id)
 
     @switches
     def has_next_owner(self, record: TabletRecord) -> bool:
@@ -220,9 +241,30 @@ class OnlineTablets:
         tablet = self.tablets.get(record.tablet_id)
         if tablet is not None and tablet.record.generation == record.generation:
             del self.tablets[record.tablet_id]
-            log.warning("tablet %d: has another owner, this server stops serving it", record.tablet_id)
+            self._abandoned[record.tablet_id] = tablet
+            log.warning("tablet %d: has another owner, or none, this server stops serving it", record.tablet_id)
             # Later, because the caller may be one of the tablet's own commits, for which a close would wait.
-            spawn_counted(self._runtime, tablet.close, name="abandon")
+            spawn_counted(self._runtime, self._end_abandoned, tablet, name="abandon")
+
+    @switches
+    def _end_abandoned(self, tablet: Tablet) -> None:
+        tablet.close()
+        try:
+            self._forget_abandoned(tablet)
+        except HbtableError as error:  # asked again when it is to be unloaded
+            log.debug("METADATA does not say whether tablet %d has a table: %s", tablet.record.tablet_id, error)
+
+    @switches
+    def _forget_abandoned(self, tablet: Tablet) -> None:
+        """The log keeps nothing of an abandoned tablet whose table is gone: nobody will ever recover it."""
+        is_of_no_table = self._is_of_no_table(tablet)
+        tablet_id = tablet.record.tablet_id
+        if self._abandoned.get(tablet_id) is not tablet:
+            return  # somebody else was faster, or it was loaded again
+        if is_of_no_table:
+            self._discard(tablet)
+        else:
+            del self._abandoned[tablet_id]
 
     def end(self) -> None:
         """Serves nothing any more, without a flush: the tablets are recovered from this server's log by others. Does
@@ -230,6 +272,7 @@ class OnlineTablets:
         self._ended = True
         self.tablets.clear()
         self.refused.clear()
+        self._abandoned.clear()
 
     def _check_not_ended(self) -> None:
         if self._ended:
@@ -257,7 +300,10 @@ class OnlineTablets:
             self.tablets[child.record.tablet_id] = child
             self._note(child.record, SPLIT, self._incarnation, why)
 
+    @switches
     def _say_absent(self, tablet_id: int) -> None:
+        if (abandoned := self._abandoned.get(tablet_id)) is not None:
+            self._forget_abandoned(abandoned)
         held = self._in_own_log(tablet_id)
         if held:
             message = (

@@ -31,6 +31,9 @@ class Row:
     def read_table(self, name):
         return self.table
 
+    def tablet_rows(self, table_id):
+        return [] if self.record is None else [self.record]
+
     def replace_tablet(self, expected, record):
         if self.record != expected:
             raise Conflict("another one")
@@ -41,10 +44,13 @@ class Loaded:
     def __init__(self, record, schema=SCHEMA):
         self.record = record
         self.schema = schema
-        self.closed = False
+        self.closed = self.discarded = False
 
     def close(self):
         self.closed = True
+
+    def discard(self):
+        self.closed = self.discarded = True
 
     def freeze_for_unload(self):
         pass
@@ -210,6 +216,106 @@ def test_a_giving_up_for_which_there_was_no_room_finds_another_record_when_it_co
         assert (row.record != FIRST) == shares_cluster
 
     runtime.run(body)
+
+
+class OfNoRow(Loaded):
+    """Its flush finds that METADATA has another record, or none: its server stops serving it."""
+
+    def freeze_for_unload(self):
+        self.online_tablets.abandon(self.record)
+        raise StaleLocation("tablet 22 belongs to another owner now")
+
+
+class Dropped:
+    """A tablet whose row is gone, or is another owner's; this server's log has something of it. METADATA does not
+    answer for the first `silent` questions."""
+
+    def __init__(self, row=None, silent=0):
+        self.runtime, self.row, self.silent, self.ended, self.held = SimulatedRuntime(1), Row(FIRST), silent, [], 77
+        self.online_tablets = OnlineTablets(
+            self.runtime,
+            "s",
+            self.row,
+            OfNoRow,
+            in_own_log=lambda _: self.held,
+            on_unflushed=lambda: self.ended.append(1),
+        )
+        self._next = row
+
+    def play(self, act):
+        def body():
+            self.online_tablets.load(FIRST, SCHEMA)
+            self.tablet = tablet = self.online_tablets.served(22)
+            tablet.online_tablets, tablet.discard, tablet.discarded = self.online_tablets, self.discard, False
+            self.row.record, self.row.tablet_rows = self._next, self.tablet_rows
+            act()
+
+        self.runtime.run(body)
+
+    def discard(self):
+        self.tablet.closed, self.tablet.discarded, self.held = True, True, 0
+
+    def tablet_rows(self, table_id):
+        self.silent -= 1
+        if self.silent >= 0:
+            raise Unavailable("METADATA moves")
+        return [] if self.row.record is None else [self.row.record]
+
+
+def test_a_tablet_whose_table_is_gone_is_unloaded_and_its_log_forgotten():
+    """The log kept its records for the server's life, and a server that was asked once more had to end for that."""
+    scene = Dropped()
+
+    def act():
+        scene.online_tablets.unload(22)
+        scene.online_tablets.unload(22)
+        assert not scene.online_tablets.tablets
+        assert (scene.held, scene.ended) == (0, [])
+
+    scene.play(act)
+
+
+def test_a_tablet_that_another_owner_has_keeps_its_records_in_the_log():
+    scene = Dropped(replace(LATER, owner="t"))
+
+    def act():
+        with pytest.raises(StaleLocation):
+            scene.online_tablets.unload(22)
+        scene.runtime.sleep(1)
+        assert not scene.tablet.discarded
+        with pytest.raises(LeftUnflushed):
+            scene.online_tablets.unload(22)
+
+    scene.play(act)
+
+
+@pytest.mark.parametrize("silent", [0, 1])
+def test_a_tablet_that_finds_its_table_gone_by_itself_is_forgotten(silent):
+    scene = Dropped(silent=silent)
+
+    def act():
+        scene.online_tablets.abandon(FIRST)
+        scene.runtime.sleep(1)
+        assert scene.tablet.discarded is not bool(silent)
+        scene.online_tablets.unload(22)
+        assert scene.tablet.discarded
+        assert not scene.ended
+
+    scene.play(act)
+
+
+def test_a_server_that_cannot_ask_about_a_tablet_that_it_abandoned_goes_on():
+    scene = Dropped(silent=2)
+
+    def act():
+        scene.online_tablets.abandon(FIRST)
+        for _ in range(2):
+            with pytest.raises(Unavailable):
+                scene.online_tablets.unload(22)
+        scene.online_tablets.unload(22)
+        assert (scene.held, scene.ended) == (0, [])
+
+    scene.play(act)
 
 
 # ------------------------------------------------------------ schemas
