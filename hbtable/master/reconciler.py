@@ -118,6 +118,8 @@ class Reconciler:
         self._tables.merges.forget_old(gone)
         self._placement.keep_only([row.tablet_id for row in rows])
         self._measure(tables, rows, reports)
+        if not damage:
+            self._take_back(tables, reports)
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
@@ -158,6 +160,19 @@ class Reconciler:
             return _NOTHING_TO_DO
         names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}
         return Decision(*self._tables.decommissions.offload(names, rows, reports))
+
+    @switches
+    def _take_back(self, tables: list[TableRecord], reports: ServerReports) -> None:
+        """Tablets of tables that are gone, before those that came in their place: a truncated table that a dead master
+        left is enabled next. No table waits for long."""
+        left_over = self._tables.dropped.left_over(tables, reports)
+        for table_id in left_over:
+
+            def work(table_id: int = table_id) -> Decision:
+                return Decision(self._tables.dropped.take_back(table_id))
+
+            self._tending.begin(_dropped(table_id), work, first=True, at_once=True)
+        self._tending.await_ended([_dropped(table_id) for table_id in left_over], _LOG_SECONDS)
 
     def _begin_to_tend(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> None:
         if (
@@ -335,6 +350,10 @@ class Reconciler:
 
 def _table(table: TableRecord) -> str:
     return f"table {shown(table.schema.name)}"
+
+
+def _dropped(table_id: int) -> str:
+    return f"the dropped table {table_id}"
 
 
 def _log(incarnation: str) -> str:

@@ -31,6 +31,7 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     successor   40   no truncate of an earlier master is taken to be under way
     early       41   a change that was made settles what is refused while it is cleaned up after
     uncovered   42   a put in excess goes though an older file may hold what it has replaced
+    nameless    43   nobody compares what servers serve with the tables that there are
 """
 
 from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ from hbtable.hbase.calls.scanners import Scanners
 from hbtable.master.files import garbage
 from hbtable.master.files.collector import Collector
 from hbtable.master.servers.recoveries import Recoveries
+from hbtable.master.tables.dropped_tablets import DroppedTablets
 from hbtable.master.tables.late_truncates import LateTruncates
 from hbtable.master.tablets.late_unloads import LateUnloads
 from hbtable.master.tablets.left_tablets import LeftTablets
@@ -206,6 +208,7 @@ PLANTED = {
     "unanswered": (Patch(UnansweredUnloads, "ask_again", _asked_once), _UNHEARD),
     "unheard": (_UNHEARD,),
     "successor": (Patch(LateTruncates, "exclude", lambda self, tables: True),),
+    "nameless": (Patch(DroppedTablets, "left_over", lambda self, tables, reports: []),),
     "early": (Patch(SSTableOutput, "_needless", _whatever_comes),),
     "uncovered": (Patch(compaction, "output_spec", _without_older_files),),
     "unlisted": (Patch(Recoveries, "is_dead", lambda self, server, living: server not in living),),

@@ -5,6 +5,7 @@ the master's cycle. Before a family is added they are told once more what the sc
 older family of this name would take writes for that one, and lose them when it hears of the new one.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, final
@@ -22,11 +23,14 @@ from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
+from hbtable.model.schema_limits import many_families
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
 
 _PARALLEL: Final = 32
 
@@ -101,3 +105,10 @@ class Alterations:
             return lambda: self._placement.update_schema(server, record.table_id, record.schema)
 
         results(run_all(self._runtime, _PARALLEL, [job(server) for server in servers], "schema"))
+
+
+def warn_of_many_families(schema: TableSchema, before: int = 0) -> None:
+    """For the operator, once it is made; `before`: as many as it had. Does not switch."""
+    warning = many_families(shown(schema.name), len(schema.families), before)
+    if warning:
+        log.warning("%s", warning)

@@ -8,8 +8,10 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
                A crash before all tablet rows stand is undone: the caller was told nothing, and the split rows are lost.
     disable    DISABLING -> every tablet flushed, unloaded, without owner -> DISABLED
     enable     ENABLING -> every tablet loaded, or refused as damaged -> ENABLED
-    delete     DELETING -> tablet rows gone -> grants gone -> name row gone; files go with the next garbage collection
-    truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
+    delete     DELETING -> tablet rows gone -> nobody serves them -> grants gone -> name row gone; files go with the
+               next garbage collection
+    truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> nobody serves
+               them -> ENABLED
     alter      one compare-and-set of the schema, then servers are told (alterations.py)
 
 No name row ever comes back as it was: the states follow each other in one direction, and the schema's version is raised
@@ -48,9 +50,10 @@ from hbtable.master.quotas import QuotaSettings
 from hbtable.master.servers.decommissions import Decommissions
 from hbtable.master.servers.liveness import holds_its_lock
 from hbtable.master.servers.server_reports import AskServers, ServerReports
-from hbtable.master.tables.alterations import Alterations
+from hbtable.master.tables.alterations import Alterations, warn_of_many_families
 from hbtable.master.tables.carrying_on import carry_on
 from hbtable.master.tables.creation import TableCreation
+from hbtable.master.tables.dropped_tablets import DroppedTablets
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.removable import Removable
@@ -74,7 +77,6 @@ from hbtable.metadata.tiling import verify_tiling
 from hbtable.model import names
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
-from hbtable.model.schema_limits import many_families
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.quotas.quotas_file import forget as forget_quotas
@@ -123,14 +125,15 @@ class TableOperations:
         self._parallel_rows = parallel_rows
         self._removable = Removable(self.settled)
         self._locks = locks = TableLocks(runtime)
-        self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
+        rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
+        self.dropped = DroppedTablets(runtime, catalog, placement, rows, self.settled, reports)
         self.namespaces = Namespaces(runtime, session, catalog, check_master)
         self.quotas = QuotaSettings(session)
         self._creation = TableCreation(
             runtime,
             session,
             catalog,
-            self._rows,
+            rows,
             self.namespaces,
             new_ids,
             wall_millis,
@@ -167,7 +170,7 @@ class TableOperations:
         self._check_master()
         with self._asked_for(schema.name):
             self._creation.create(schema, bounds, creator)
-        _warn_of_many_families(schema)
+        warn_of_many_families(schema)
 
     @switches
     def delete_table(self, name: bytes) -> None:
@@ -207,7 +210,7 @@ class TableOperations:
         with self._asked_for(schema.name):
             record = self._existing(schema.name)
             self.alterations.alter(record, schema)
-        _warn_of_many_families(schema, len(record.schema.families))
+        warn_of_many_families(schema, len(record.schema.families))
 
     @switches
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
@@ -219,8 +222,9 @@ class TableOperations:
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
             fresh = self._creation.replace_by_empty(record, bounds)
             self._removable.goes_on(record)
+            self.dropped.add(record)
             done = f"table {shown(name)} is empty, and not enabled yet"
-            carry_on(self._runtime, done, lambda: self._finish_truncating(record, fresh))
+            carry_on(self._runtime, done, lambda: self._finish_enabling(fresh))
 
     @contextmanager
     def followed_up(self) -> Iterator[None]:
@@ -294,9 +298,10 @@ class TableOperations:
 
     @switches
     def _finish_enabling(self, record: TableRecord) -> None:
-        """From CREATING or ENABLING: every tablet is served, or refused as damaged; then the state says so. Those that
-        are refused are tried again by the cycle, as of any enabled table: what is sound must not wait for them.
-        Corruption when there are rows without a tablet."""
+        """From CREATING or ENABLING: every tablet is served, or refused as damaged, and none of those that had the name
+        before; then the state says so. Those that are refused are tried again by the cycle, as of any enabled table:
+        what is sound must not wait for them. Corruption when there are rows without a tablet."""
+        self.dropped.end(record.schema.name)
         problems: list[str] = []
         for _ in range(_ROUNDS):
             tablets = self.settled(record.table_id)
@@ -356,13 +361,9 @@ class TableOperations:
         self._finish_deleting(self._enter(record, TableState.DELETING))
 
     @switches
-    def _finish_truncating(self, record: TableRecord, fresh: TableRecord) -> None:
-        self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
-        self._finish_enabling(fresh)
-
-    @switches
     def _finish_deleting(self, record: TableRecord) -> None:
-        self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
+        self.dropped.add(record)
+        self.dropped.end(record.schema.name)
         forget(self._session, of_table(record.schema.name))
         forget_quotas(self._session, table=record.schema.name)
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
@@ -391,9 +392,3 @@ def _why_not_served(reports: ServerReports) -> str:
     if reports.silent:
         return f"tablet server {min(reports.silent)} does not answer"
     return "no tablet server can take its tablets"
-
-
-def _warn_of_many_families(schema: TableSchema, before: int = 0) -> None:
-    warning = many_families(shown(schema.name), len(schema.families), before)
-    if warning:
-        log.warning("%s", warning)

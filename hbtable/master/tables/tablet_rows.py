@@ -76,19 +76,16 @@ class TabletRows:
         results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
 
     @switches
-    def delete_all(self, settled: Callable[[], list[TabletRecord]]) -> list[TabletRecord]:
-        """Deletes the rows that `settled` finds, until there are none; those that it found. A table that is dropped
-        because there is no room to disable it is served meanwhile, and its servers change its rows. Conflict: they go
-        on doing so."""
-        found: dict[int, TabletRecord] = {}
+    def delete_all(self, settled: Callable[[], list[TabletRecord]]) -> None:
+        """Deletes the rows that `settled` finds, until there are none. A table that is dropped because there is no room
+        to disable it is served meanwhile, and its servers change its rows. Conflict: they go on doing so."""
         for _ in range(_ROUNDS):
             rows = settled()
-            found |= {row.tablet_id: row for row in rows}
             try:
                 self.delete(rows)
             except Conflict:
                 continue
-            return list(found.values())
+            return
         raise Conflict(f"the tablets go on changing: {', '.join(str(row.tablet_id) for row in rows[:5])}; try again")
 
     @switches

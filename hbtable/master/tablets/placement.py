@@ -366,9 +366,12 @@ class Placement:
             self._vacate(record, time, self.recoveries.is_dead(record.owner, living))
 
     @switches
-    def discard(self, tablets: Sequence[TabletRecord]) -> None:
-        """Has servers give up tablets of a table whose rows in METADATA are gone, with what only their memory and log
-        had of them. Nobody finds them there any more; a server that is not told notices it by itself."""
+    def discard(self, server: str, table_id: int) -> list[str]:
+        """Has a server give up its tablets of a table whose rows in METADATA are gone, with what only its memory and
+        log have of them. Of those that it may still have, why. Errors of the question."""
+        statuses = self._transport.tablet_admin(server).tablets(table_id)
+        # Some answer with every table.
+        served = [replace(one.record, owner=server) for one in statuses if one.record.table_id == table_id]
 
         def job(tablet: TabletRecord) -> Callable[[], None]:
             def work() -> None:
@@ -377,13 +380,9 @@ class Placement:
 
             return lambda: self.slow_loads.run(tablet, work)
 
-        owned = [tablet for tablet in tablets if tablet.owner]
-        outcomes = run_all(self._runtime, self._parallel_loads, [job(tablet) for tablet in owned], "discard")
-        for tablet, outcome in zip(owned, outcomes, strict=True):
-            if outcome is not None:
-                log.info(
-                    "master: %s was dropped, and %s goes on having it: %s", describe(tablet), tablet.owner, outcome
-                )
+        outcomes = run_all(self._runtime, self._parallel_loads, [job(tablet) for tablet in served], "discard")
+        failed = zip(served, outcomes, strict=True)
+        return [f"{server} still has {describe(tablet)}: {error}" for tablet, error in failed if error is not None]
 
     @switches
     def _ask_to_unload(self, tablet: TabletRecord) -> None:
