@@ -185,25 +185,31 @@ class Repair:
 
     @switches
     def _mended(self, record: TabletRecord, files: UserFiles) -> TabletRecord:
-        found: dict[str, tuple[SSTableRef, ...]] = {}
+        found: dict[str, dict[str, SSTableRef]] = {}
+        gone: set[str] = set()
         for stack, refs in record.files:
             deleted = {ref.path: ref.deleted for ref in refs}
-            named: dict[str, SSTableRef] = {}
-            gone: set[str] = set()
             for ref in refs:
                 file = self._evidence.sstables.get(ref.path)
                 if file is not None and file.is_whole(ref):
-                    named[ref.path] = ref
+                    found.setdefault(stack, {})[ref.path] = ref
                     continue
                 for one in files.instead_of(ref.path, (record, stack, ref)):
-                    is_successor = one.properties is not None and ref.path in one.properties.identity.replaced
+                    assert one.properties is not None
+                    identity = one.properties.identity
+                    is_successor = ref.path in identity.replaced
                     mine = one.deleted if is_successor else with_ranges(one.deleted, ref.deleted)
-                    named[one.path] = replace(one.ref(), deleted=left_in(replace(one, deleted=mine), deleted))
-                    gone |= set(one.properties.identity.replaced) if one.properties is not None else set()
-            kept = [ref for path, ref in named.items() if path not in gone]
-            found[stack] = tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path)))
+                    # In its own stack: what a regrouping made of the file has some of its families, or more.
+                    found.setdefault(identity.group, {})[one.path] = replace(
+                        one.ref(), deleted=left_in(replace(one, deleted=mine), deleted)
+                    )
+                    gone.update(identity.replaced)
         left = self._mended(record.left, files) if record.left is not None else None
-        after = tuple((stack, refs) for stack, refs in sorted(found.items()) if refs)
+        after = tuple(
+            (stack, tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path))))
+            for stack, named in sorted(found.items())
+            if (kept := [ref for path, ref in named.items() if path not in gone])
+        )
         if (after, left) == (record.files, record.left):
             return record
         return replace(record, files=after, left=left, generation=record.generation + 1)

@@ -2,7 +2,8 @@
 
 Rows are cut at every boundary that a record or a file speaks of. In each piece a file counts if its tablet covered the
 piece, unless a file that covered it too was made from it: after a split one child may have compacted away what the
-other still needs. Pieces of one tablet are put together again where their files allow it.
+other still needs. What a regrouping made of it counts when all of it is there. Pieces of one tablet are put together
+again where their files allow it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from hbtable.model.range_delete import RangeDelete, with_ranges
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.tablet import TabletRecord
 from hbtable.repair.evidence import SSTableFound
+from hbtable.repair.regroupings import EVERY_FAMILY, families_of, take_the_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +96,43 @@ def rebuilt(
     current: Sequence[TabletRecord],
     past: Sequence[Span],
     substitutes: Collection[str] = (),
+    families: Collection[bytes] | None = EVERY_FAMILY,
 ) -> list[RebuiltTablet]:
     """`files`: the table's usable ones. `replacers`: those whose word counts on what they replaced, the trash included.
     `current`: tablets as METADATA has them, as far as it can be read; `past`: what is known of others.
-    `substitutes`: files that take the place of damaged ones."""
+    `substitutes`: files that take the place of damaged ones. `families`: those that the table has."""
     spans = [*(Span(record.range, record.tablet_id, record.generation) for record in current), *past]
     rows = {file.path: rows_of(file, spans) for file in files}
     made = [(rows_of(file, spans), file) for file in replacers if file.properties is not None]
     written = [Span(rows[file.path], *_who(file)) for file in files]
     pieces = []
     for piece in _cut([*(span.rows for span in spans), *rows.values(), *(held for held, _ in made)]):
-        replaced = frozenset(
-            path for held, file in made if covers(held, piece) and file.properties
-            for path in file.properties.identity.replaced
-        )  # fmt: skip
+        here = [file for held, file in made if covers(held, piece)]
+        present = {path for path, held in rows.items() if covers(held, piece)}
+        replaced, parts = _replaced(here, {file.path: file for file in files if file.path in present}, families)
         gone = replaced | _outlived(piece, files, current, substitutes)
-        named = frozenset(path for path, held in rows.items() if covers(held, piece) and path not in gone)
+        named = frozenset(present - gone - parts)
         pieces.append(_Piece(piece, _owner(piece, current, written), named, gone))
     by_path = {file.path: file for file in files}
     return _joined(pieces, by_path)
+
+
+def _replaced(
+    made: Sequence[SSTableFound], present: Mapping[str, SSTableFound], families: Collection[bytes] | None
+) -> tuple[frozenset[str], frozenset[str]]:
+    """(the paths that nobody needs beside `made`, those of parts of a regrouping that never ended). What such a part
+    was made from has all that is in it."""
+    makers: dict[str, list[SSTableFound]] = {}
+    for file in made:
+        assert file.properties is not None
+        for path in file.properties.identity.replaced:
+            makers.setdefault(path, []).append(file)
+    parts: set[str] = set()
+    for path, of_it in makers.items():
+        if path in present and not take_the_place(of_it, families_of(present[path]), families):
+            parts.update(file.path for file in of_it)
+    whole = (path for path, of_it in makers.items() if any(file.path not in parts for file in of_it))
+    return frozenset(whole), frozenset(parts)
 
 
 def _outlived(

@@ -22,6 +22,7 @@ from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
 from hbtable.repair.orphans import Orphan, TableEvidence, orphans
 from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, left_in, rebuilt, replaces
+from hbtable.repair.regroupings import take_the_place
 from hbtable.repair.report import Report
 from hbtable.repair.user_files import Named, UserFiles
 from hbtable.repair.writing import RepairWriter
@@ -161,9 +162,11 @@ class TableRebuild:
         old = self._compacted_away(mine, current)
         substitutes: set[str] = set()
         deleted = _deleted_ranges(current)
-        usable = self._usable(table_id, current, old, substitutes, deleted)
-        replacers = [file for file in mine if not file.damage and file.path not in old]
-        tiles = rebuilt(usable, replacers, current, past, substitutes)
+        families = frozenset(LocalityGroupLayout(table.schema).stored.values())
+        usable = self._usable(table_id, current, old, substitutes, deleted, families)
+        made = [file for file in usable if file.path in substitutes and file not in mine]
+        replacers = [file for file in [*mine, *made] if not file.damage and file.path not in old]
+        tiles = rebuilt(usable, replacers, current, past, substitutes, families)
         spans = self._spans(table_id)
         ids = {span.tablet_id for span in spans} | self._adopted(table)
         records = [record for one in ids for record in self._records.pop(one, [])]
@@ -205,10 +208,11 @@ class TableRebuild:
 
     @switches
     def _usable(
-        self, table_id: int, current: list[TabletRecord], old: set[str], substitutes: set[str], deleted: Deleted
-    ) -> list[SSTableFound]:
+        self, table_id: int, current: list[TabletRecord], old: set[str], substitutes: set[str], deleted: Deleted,
+        families: frozenset[bytes],
+    ) -> list[SSTableFound]:  # fmt: skip
         """Sound files, and what takes the place of the others, which is added to `substitutes`, and to `deleted` if
-        ranges were deleted of those."""
+        ranges were deleted of those. `families`: those that the table has."""
         named: dict[str, list[Named]] = {}
         for record in current:
             for key, refs in record.files:
@@ -223,7 +227,7 @@ class TableRebuild:
                 if users or (file.is_of(table_id) and path not in old):
                     found[path] = file
                 continue
-            for user in self._in_need(path, users, current):
+            for user in self._in_need(path, users, current, families):
                 for one in self._files.instead_of(path, user):
                     found[one.path] = one
                     substitutes.add(one.path)
@@ -232,7 +236,9 @@ class TableRebuild:
                         _add_ranges(deleted, one.path, user[2].deleted)
         return list(found.values())
 
-    def _in_need(self, path: str, users: list[Named], current: list[TabletRecord]) -> list[Named | None]:
+    def _in_need(
+        self, path: str, users: list[Named], current: list[TabletRecord], families: frozenset[bytes]
+    ) -> list[Named | None]:
         """The tablets that name a file which cannot be used, and have nothing which was made from it; None for one that
         METADATA does not tell."""
         made = [
@@ -241,7 +247,12 @@ class TableRebuild:
             if not file.damage and file.properties is not None and path in file.properties.identity.replaced
         ]
         if users:
-            return [user for user in users if not any(replaces(file, path, user[0]) for file in made)]
+            return [
+                (record, key, ref) for record, key, ref in users
+                if not take_the_place(
+                    (file for file in made if replaces(file, path, record)), frozenset(families_of_key(key)), families
+                )
+            ]  # fmt: skip
         # Who has a record, and does not name it, needs it no more.
         settled = [*(one.range for one in current), *(_origin_of(file)[0] for file in made)]
         return [] if all_covered(settled) else [None]

@@ -11,12 +11,14 @@ from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, SSTableFound
 from hbtable.repair.rebuilding import replaces
+from hbtable.repair.regroupings import EVERY_FAMILY, families_of, take_the_place
 from hbtable.repair.report import Report, shown_rows, shown_table
 from hbtable.repair.writing import RepairWriter
 from hbtable.sstable.builder import SSTableOptions
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.salvaging import salvage
 from hbtable.switches import switches
+from hbtable.tablet.compactions.regroup import of_families
 from hbtable.tablet.layout import LocalityGroupLayout, families_of_key, shown_key, stack_key
 from hbtable.tablet.shared import table_of_path
 
@@ -49,11 +51,10 @@ class UserFiles:
         """The files that take the place of one that is damaged, missing or not the one that was named; they hold all
         that can be had of it. Durable on return."""
         if named is not None and path not in self._evidence.sstables and path not in self._evidence.trash:
-            successor = self._successor(path, named[0])
-            if successor is not None:
+            successors = self._successors(path, named)
+            if successors:
                 self.successors += 1
-                self._report.done.append(f"{path} is gone; {successor.path}, which was made from it, takes its place")
-                return (successor,)
+                return successors
         if path not in self._instead:
             self._instead[path] = self._replace(path, named)
         return self._instead[path]
@@ -81,8 +82,37 @@ class UserFiles:
             self._take_out(path)
             assert file.properties is not None
             ranges = file.properties.identity.replaced_ranges or ((),) * len(inputs)
-            return tuple(replace(self._back(one), deleted=gone) for one, gone in zip(inputs, ranges, strict=True))
+            return tuple(
+                replace(back, deleted=gone)
+                for one, gone in zip(inputs, ranges, strict=True)
+                if (back := self._part_of(one, file)) is not None
+            )
         return self._salvaged(file, named)
+
+    @switches
+    def _part_of(self, input_: SSTableFound, file: SSTableFound) -> SSTableFound | None:
+        """The part of an input that `file`, which is damaged, was made of: of one that a regrouping read, its families
+        alone. Else cells of the others that were deleted since would be back. None: it had none of these."""
+        mine = families_of(file)
+        if families_of(input_) <= mine:
+            return self._back(input_)
+        assert input_.properties is not None
+        assert file.properties is not None
+        pairs = list(of_families(salvage(input_.place, self._fs.read_file(input_.place)).pairs, mine))
+        if not pairs:
+            return None
+        identity = replace(
+            input_.properties.identity,
+            group=file.properties.identity.group,
+            replaced=(input_.path,),
+            replaced_ranges=(),
+        )
+        made = self._writer.sstable(pairs, self._options(identity), identity)
+        self._evidence.sstables[made.path] = made
+        self._report.done.append(
+            f"{input_.path}: its {len(pairs)} cells of families {shown_key(identity.group)} went into {made.path}"
+        )
+        return made
 
     @switches
     def _take_out(self, path: str) -> None:
@@ -105,14 +135,33 @@ class UserFiles:
         return found
 
     def _inputs(self, file: SSTableFound) -> list[SSTableFound]:
-        """All files it was made from, if they are all there and sound: together they hold the same, or more."""
-        replaced = file.properties.identity.replaced if file.properties is not None else ()
-        found = [self._evidence.somewhere(path) for path in replaced]
+        """All files it was made from, if they are all there and sound: together they hold the same, or more. None where
+        their times were set back (tablet.set_back_clocks): what was written since would hide below them."""
+        if file.properties is None:
+            return []
+        identity = file.properties.identity
+        found = [self._evidence.somewhere(path) for path in identity.replaced]
         whole = [one for one in found if one is not None and not one.damage]
-        return whole if whole and len(whole) == len(replaced) else []
+        if any(one.properties is None or one.properties.identity.clock_millis > identity.clock_millis for one in whole):
+            return []
+        return whole if len(whole) == len(identity.replaced) else []
 
-    def _successor(self, path: str, record: TabletRecord) -> SSTableFound | None:
-        return next((file for file in self._evidence.sstables.values() if replaces(file, path, record)), None)
+    def _successors(self, path: str, named: Named) -> tuple[SSTableFound, ...]:
+        """The files that were made from one that is gone: one for each group of families into which it was divided."""
+        record, key, _ = named
+        found = {
+            families_of(file): file
+            for file in sorted(self._evidence.sstables.values(), key=lambda file: file.path)
+            if replaces(file, path, record)
+        }
+        apart = [families for families in found if not any(families < other for other in found)]
+        for families in apart:
+            self._report.done.append(f"{path} is gone; {found[families].path}, which was made from it, takes its place")
+        schema = self._schemas.get(record.table_id)
+        known = frozenset(LocalityGroupLayout(schema).stored.values()) if schema is not None else EVERY_FAMILY
+        if apart and not take_the_place(found.values(), frozenset(families_of_key(key)), known):
+            self._lost_whole(path, named, "is not there, and a part of its families is in no other file")
+        return tuple(found[families] for families in apart)
 
     @switches
     def _salvaged(self, file: SSTableFound, named: Named | None) -> tuple[SSTableFound, ...]:

@@ -10,10 +10,12 @@ ALL = RowRange()
 LEFT, RIGHT = RowRange(b"", b"m"), RowRange(b"m", b"")
 
 
-def file(name: str, tablet_id: int, rows: RowRange | None, *replaced: str, generation: int = 1) -> SSTableFound:
+def file(
+    name: str, tablet_id: int, rows: RowRange | None, *replaced: str, generation: int = 1, group: str = "f"
+) -> SSTableFound:
     """`rows` None: written by an older hbtable."""
     origin = Origin(rows.start, rows.stop, 9, b"") if rows is not None else None
-    identity = SSTableIdentity(16, tablet_id, "f", generation, replaced, 0, origin)
+    identity = SSTableIdentity(16, tablet_id, group, generation, replaced, 0, origin)
     return SSTableFound(name, name, 100, 1, Properties(identity, 1, 0, 1, 1, 1, b"a", b"z", 1, 1, 1, 9))
 
 
@@ -27,6 +29,20 @@ def of_files(*files: SSTableFound, current: tuple[TabletRecord, ...] = ()) -> li
 
 def test_a_compaction_s_inputs_stay_away() -> None:
     assert of_files(file("a", 20, ALL), file("b", 20, ALL), file("c", 20, ALL, "a", "b")) == [(ALL, 20, ["c"])]
+
+
+def test_a_part_of_a_regrouping_does_not_stand_for_the_whole() -> None:
+    """Nor for other inputs: of these it may have all, and they all stay."""
+    old, late, part = file("a", 20, ALL, group="f/g"), file("b", 20, ALL), file("c", 20, ALL, "a", "b")
+    assert of_files(old, late, part) == [(ALL, 20, ["a", "b"])]
+    other = file("d", 20, ALL, "a", "b", group="g")
+    assert of_files(old, late, part, other) == [(ALL, 20, ["c", "d"])]
+
+
+def test_nobody_asks_for_a_family_that_was_dropped() -> None:
+    old, part = file("a", 20, ALL, group="f/g"), file("c", 20, ALL, "a")
+    files = (old, part)
+    assert shown(rebuilt(files, files, (), [], families={b"f"})) == [(ALL, 20, ["c"])]
 
 
 def test_of_a_split_that_nobody_compacted_both_rows_come_from_the_parent() -> None:
