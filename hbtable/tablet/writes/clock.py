@@ -105,6 +105,12 @@ class TabletClock:
         self._young_until = max(self._young_until, time)
         self.highest = max(self.highest, time)
 
+    def mask(self, row: bytes, time: int) -> None:
+        """The newest version of a column of the row is deleted: the marker has that version's time, and puts of the
+        server's time come later. A version that a client put into the future moves no clock."""
+        if self.now() <= time <= max(self.last, self.highest):
+            self.note(row, max(time, self.floors(row)[0] - 1), True)
+
     def restore(self, highest: int) -> None:
         """Takes everything assigned up to `highest` for past, after a restart or for a split's child."""
         if highest:

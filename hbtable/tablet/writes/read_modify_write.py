@@ -353,8 +353,9 @@ class ReadModifyWriter:
         operations: list[Operation] = []
         time = cell[1]
         for kind, family, qualifier, timestamp, value in with_pauses(mutation.operations, self._pacer().pause):
-            if timestamp in (SERVER_TIME, MAX_TIMESTAMP) and kind != DELETE_VERSION:
-                timestamp = min(time, MAX_TIMESTAMP - 1)
+            if timestamp in (SERVER_TIME, MAX_TIMESTAMP):
+                if kind != DELETE_VERSION:  # that one gets the time of what it masks
+                    timestamp = min(time, MAX_TIMESTAMP - 1)
                 if kind != PUT:
                     time += 1  # a put behind this marker survives it, as in tablet.apply
             operations.append((kind, family, qualifier, timestamp, value))

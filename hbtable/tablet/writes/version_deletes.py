@@ -20,8 +20,8 @@ _LOOKED_AT_ONCE: Final = 256
 def with_times(state: TabletState, mutation: RowMutation, pause: Callable[[], None]) -> RowMutation:
     """Server-timed DELETE_VERSION operations get the time of the version they mask: the newest one of the column, and
     the n-th newest for the n-th of them (HBase). Without such a version the newest one is what the mutation itself put
-    into the column before, if it did: as in HBase that put is not seen. Else nothing is masked. The caller holds the
-    row."""
+    into the column before, if it did: as in HBase that put is not seen. Else nothing is masked. What the server times
+    from now on in the row is later than what they mask. The caller holds the row."""
     check_unchanged((mutation,))
     operations: list[Operation | None] = []
     puts: dict[tuple[bytes, bytes], list[int]] = {}
@@ -41,6 +41,7 @@ def with_times(state: TabletState, mutation: RowMutation, pause: Callable[[], No
         time = next(newest[column], None)
         if time is not None:
             operations.append((kind, family, qualifier, time, value))
+            state.clock.mask(mutation.row, time)
         else:
             operations.append(None)
             for place in puts.pop(column, ()):
