@@ -312,9 +312,11 @@ class Master:
         # What is asked for from here on may be for a tablet that this cycle has passed already.
         self._cycle_asked_for = False
         self._system_served = False
-        message, waits = self._reconciler.system(reports)
-        self._system_served = not message
-        self._metrics.saw_metadata(self._system_served)
+        try:
+            message, waits = self._reconciler.system(reports)
+            self._system_served = not message
+        finally:  # also where nobody can read it
+            self._metrics.saw_metadata(self._system_served)
         if self._system_served:
             self._full_disk_start.give_back(reports, self.collections.out_of_space())
             message, waits = self._reconciler.users(reports, now >= balanced_at, self._wake.is_set)

@@ -21,15 +21,24 @@ def measured(cluster):
     return {" ".join(key): number for key, number in {**levels, **counts, **observed}.items()}
 
 
-def settled(cluster, servers):
-    """The metrics once nothing is left to do for so many servers."""
+def once(cluster, they_are):
+    """The metrics, once they are so."""
     for _ in range(300):
         found = measured(cluster)
-        whole = found["hbtable_metadata_served"] and not found["hbtable_unserved_tablets"]
-        if whole and found["hbtable_tablet_servers serving"] == servers:
+        if they_are(found):
             return found
         cluster.runtime.sleep(0.1)
-    raise AssertionError(f"never settled: {found}")
+    raise AssertionError(f"never so: {found}")
+
+
+def settled(cluster, servers):
+    """The metrics once nothing is left to do for so many servers."""
+
+    def nothing_is_left(found):
+        whole = found["hbtable_metadata_served"] and not found["hbtable_unserved_tablets"]
+        return whole and found["hbtable_tablet_servers serving"] == servers
+
+    return once(cluster, nothing_is_left)
 
 
 def test_deaths_and_recoveries_are_counted_and_unserved_tablets_are_seen(cluster_of, machine):
@@ -83,5 +92,23 @@ def test_moves_are_counted_and_a_tablet_of_a_disabled_table_is_not_missed(cluste
             cluster.runtime.sleep(0.1)
         found = measured(cluster)
         assert (found["hbtable_tables"], found["hbtable_unserved_tablets"]) == (1, 0)
+
+    cluster.runtime.run(body)
+
+
+def test_metadata_that_gives_no_answer_is_not_served(cluster_of, machine):
+    """Its server holds its lock, and nobody reaches it: reading METADATA ended the round before it was said."""
+    cluster = cluster_of(1)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        settled(cluster, 3)
+        owner = cluster.master_node.catalog.read_root().owner
+        cluster.transport.remove_server(owner)
+        found = once(cluster, lambda found: not found["hbtable_metadata_served"])
+        assert found["hbtable_master_cycle_failures_total"]
+        cluster.kill_server(owner)
+        settled(cluster, 2)
 
     cluster.runtime.run(body)
