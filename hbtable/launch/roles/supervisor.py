@@ -14,6 +14,7 @@ stop takes: it holds one end of a pipe (LIFE) and sees the other end close, howe
 A supervisor that is killed leaves nothing behind: it has no files, only pipes.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -29,6 +30,7 @@ from hbtable.errors import HbtableError
 from hbtable.launch.roles.session_pipe import VARIABLE, SessionRecord, take_over
 from hbtable.launch.roles.watchdog import LIFE, LOST
 from hbtable.lockservice.zookeeper import wire
+from hbtable.runtime.processes.late_reloads import reloads_wait
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +170,8 @@ class _Supervisor:
 
     def _one_life(self) -> int:
         """The child's exit code; its session is closed on return if that was possible."""
-        child = self._child = self._spawn(self._command, self._environ)
+        with reloads_wait() if self._reloads else contextlib.nullcontext():
+            child = self._child = self._spawn(self._command, self._environ)
         if self._asked_to_stop.is_set():
             self._send(signal.SIGTERM)  # it was asked before there was a child to send it to
         code = child.wait()

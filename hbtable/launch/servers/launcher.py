@@ -201,7 +201,8 @@ class Launcher:
 
     def reload(self) -> None:
         """The server processes read their certificates again."""
-        self._children.signal(signal.SIGHUP)
+        if hasattr(self, "_children"):  # otherwise there is none that has read them
+            self._children.signal(signal.SIGHUP)
 
     @switches
     def wait(self) -> None:

@@ -22,6 +22,7 @@ from hbtable.lockservice.interface import LockService
 from hbtable.lockservice.over_sockets.service import ServedSession
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.network.handed_sockets import Handover, connected, handover_pair, stream_pair
+from hbtable.runtime.processes.late_reloads import reloads_wait
 from hbtable.runtime.supervision import spawn_counted
 from hbtable.switches import switches
 
@@ -83,14 +84,15 @@ class ServerChild:
             ours.callback(os.close, self._beats)
             os.set_blocking(self._beats, False)
             gets = replace(self._gets, session_fd=childs_session, handover_fd=childs_handover, beat_fd=childs_beats)
-            # In a session of its own: Ctrl-C is the launcher's, which stops it in order.
-            self._process = subprocess.Popen(  # noqa: S603  our own program
-                _COMMAND,
-                env=gets.environment(),
-                start_new_session=True,
-                pass_fds=gets.descriptors(),
-                stdin=subprocess.DEVNULL,
-            )
+            with reloads_wait():
+                # In a session of its own: Ctrl-C is the launcher's, which stops it in order.
+                self._process = subprocess.Popen(  # noqa: S603  our own program
+                    _COMMAND,
+                    env=gets.environment(),
+                    start_new_session=True,
+                    pass_fds=gets.descriptors(),
+                    stdin=subprocess.DEVNULL,
+                )
             ours.pop_all()
         self._session = ServedSession(self._runtime, self._service, socket)
         spawn_counted(self._runtime, self._session.serve, name="lock service of a server")

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import gevent
 
+from hbtable.runtime.processes.late_reloads import take_reloads
+
 
 def on_signal(number: signal.Signals, function: Callable[[], object]) -> None:
     """Calls `function` as a task of its own each time the process gets this signal."""
@@ -21,3 +23,4 @@ def on_stop_signals(function: Callable[[], object], reload: Callable[[], object]
         on_signal(signal.SIGHUP, reload)
     elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         on_signal(signal.SIGHUP, function)
+    take_reloads()

@@ -1,7 +1,8 @@
-"""The launcher's connections among its server processes, when it has no file descriptor left."""
+"""The launcher's server processes: connections when it has no file descriptor left, and signals at their start."""
 
 import errno
 import os
+import signal
 import subprocess
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from hbtable.launch.servers.inheritance import Inheritance
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.network.handed_sockets import Handed, Handover, handover_pair
+from tests.harness.early_reloads import COMMAND
 
 
 def test_without_descriptors_a_process_hears_that_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,4 +65,21 @@ def test_a_process_that_could_not_be_started_leaves_no_descriptor_open(
             child.start()
     # Something else in this process, its runtime say, may have opened one meanwhile.
     assert len(os.listdir("/proc/self/fd")) < before + tries
+    os.close(folder)
+
+
+def test_a_process_that_is_just_starting_reads_its_files_again_when_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was ended, and where it was among the first, the launcher and all others with it."""
+    monkeypatch.setattr(server_child, "_COMMAND", COMMAND)
+    runtime = GeventRuntime()
+    service = LocalLockService(MemoryFileSystem(runtime), runtime)
+    folder = os.open(".", os.O_RDONLY)
+    gets = Inheritance(
+        os.getpid(), 1, 0, ".", "127.0.0.1", 9090, 0, "", [], -1, -1, -1, lock_fd=folder, folder_fd=folder
+    )
+    child = server_child.ServerChild(runtime, service, gets, lambda *_: None)
+    child.start()
+    child.signal(signal.SIGHUP)
+    assert child.live() == 0
+    assert signal.SIGHUP not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     os.close(folder)

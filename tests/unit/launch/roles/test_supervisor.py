@@ -14,6 +14,7 @@ from hbtable.errors import Unavailable
 from hbtable.launch.roles.session_pipe import VARIABLE, SessionRecord, hand_over, take_over
 from hbtable.launch.roles.supervisor import SupervisorOptions, supervise
 from hbtable.lockservice.zookeeper.wire import Credentials
+from tests.harness.early_reloads import COMMAND
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 QUICK = SupervisorOptions(first_pause_seconds=0.0, longest_pause_seconds=0.0)
@@ -80,6 +81,28 @@ def test_signals_are_forwarded_and_end_the_supervisor_with_the_child() -> None:
     assert supervise(["role"], children.close, QUICK, children.spawn) == 130
     assert children.events == ["spawn", "signal 15", "signal 2", OURS]
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+class SignalledAtOnce:
+    """A real process; the supervisor gets a SIGHUP before it can have a handler for one."""
+
+    def __init__(self, command, environ) -> None:
+        self._process = subprocess.Popen(command, env=environ)
+
+    def wait(self) -> int:
+        os.kill(os.getpid(), signal.SIGHUP)
+        return self._process.wait(SOON_SECONDS)
+
+    def send_signal(self, number) -> None:
+        self._process.send_signal(number)
+
+
+def test_a_child_that_is_just_starting_reads_its_files_again_when_it_can() -> None:
+    def never(handed):
+        raise AssertionError
+
+    lives = iter([SignalledAtOnce])
+    assert supervise(COMMAND, never, QUICK, lambda *child: next(lives)(*child), reloads=True) == 0
 
 
 def test_a_session_that_cannot_be_closed_does_not_keep_the_next_child_waiting() -> None:
