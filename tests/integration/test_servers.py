@@ -1,5 +1,6 @@
 """`hbtable start --servers N`: a cluster in one folder and behind one port, whose processes die."""
 
+import json
 import os
 import resource
 import signal
@@ -226,6 +227,29 @@ def test_the_launchers_metrics_are_those_of_the_master_and_all_ask_who_reads_the
             for page in ("metrics", "slow"):
                 with pytest.raises(urllib.error.HTTPError, match="401"):
                     metrics(of, page, "wrong")
+
+
+def test_the_launcher_is_not_ready_while_no_process_serves(tmp_path: Path) -> None:
+    port = free_ports(2)
+    server = ServerProcess(tmp_path / "data", [f"server.http_port={port}"])
+    server.arguments = ["--servers", "1"]
+
+    def ready() -> list[str]:
+        """The reasons against it."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=SOON_SECONDS) as answer:
+                return list(json.load(answer)["reasons"])
+        except urllib.error.HTTPError as error:
+            return list(json.load(error)["reasons"])
+
+    def ready_after_a_death() -> list[str]:
+        kill_servers(server_pids(server))
+        return ready()
+
+    with server:
+        assert ready() == []
+        eventually(lambda: ready_after_a_death() == ["no server process serves"], SOON_SECONDS, "a 503")
+        eventually(lambda: ready() == [], SOON_SECONDS, "the next process")
 
 
 def test_a_count_that_cannot_be_is_refused(tmp_path: Path) -> None:

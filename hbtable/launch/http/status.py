@@ -38,10 +38,11 @@ class ProcessStatus:
         unreachable: Callable[[], list[str]] = list,
         broken: Callable[[], list[str]] = list,
         busy_poll_seconds: float = 0.0,
+        not_served: Callable[[], list[str]] = list,
     ) -> None:
         """`clock`: what is wrong with the wall clock; "": nothing. `unreachable`: who reaches whom no more. `broken`:
         why nothing can be written until this process is started again. `busy_poll_seconds`: how long the hub looks for
-        the next request before it sleeps; 0: not at all."""
+        the next request before it sleeps; 0: not at all. `not_served`: why those who come now would wait."""
         self._runtime = runtime
         self._registry = registry
         self._session = session
@@ -49,6 +50,7 @@ class ProcessStatus:
         self._clock = clock
         self._unreachable = unreachable
         self._broken = broken
+        self._not_served = not_served
         self._hub_lag = HubLag(runtime, registry)
         self._hub_turns = HubTurns(registry)
         self._busy_poll = BusyPoll(busy_poll_seconds)
@@ -108,7 +110,8 @@ class ProcessStatus:
             reasons.append("the lock service cannot be reached")
         jump = self._clock()
         clock = [jump] if jump else []
-        return [*reasons, *clock, *self._unreachable(), *self._broken(), *self._runtime.deaths.recent()]
+        others = [*self._not_served(), *self._unreachable(), *self._broken()]
+        return [*reasons, *clock, *others, *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
         """/readyz says from now on that the process is not ready."""

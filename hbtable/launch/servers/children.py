@@ -79,6 +79,10 @@ class ServerChildren:
         for child in self._running.values():
             child.signal(number)
 
+    @property
+    def is_any_ready(self) -> bool:
+        return bool(self._ready())
+
     def _ready(self) -> list[ServerChild]:
         return [child for child in self._running.values() if child.ready.is_set()]
 

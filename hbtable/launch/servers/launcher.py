@@ -156,7 +156,7 @@ class Launcher:
         local.register_master(master.calls)
         self._rpc = RpcServer(runtime, local, self._listen_to_roles)
         self._rpc.start()
-        self._status = ProcessStatus(runtime, registry, session, self._lost.is_set)
+        self._status = ProcessStatus(runtime, registry, session, self._lost.is_set, not_served=self._not_served)
         access = superusers_pages(runtime, self._auth, AccountFile(self._path))
         warnings = readiness_warnings(self._auth, self._path)
         self._status.open(self._options.host, self._options.http_port, access=access, warnings=warnings)
@@ -191,6 +191,12 @@ class Launcher:
                 log.warning("%s:%d was turned away: no server process takes it", *address[:2])
                 return
             self.runtime.sleep(_LOOK_SECONDS)
+
+    def _not_served(self) -> list[str]:
+        """The reason why a client would wait for a server process."""
+        if not self._serving.is_set():
+            return ["the server processes are starting"]
+        return [] if self._children.is_any_ready else ["no server process serves"]
 
     def ask_to_stop(self) -> None:
         """The second time: at once. The kernel ends the server processes then; their logs make that safe."""
