@@ -1,4 +1,5 @@
-"""`hbtable shadow` as a process, and a server that passes calls on and lies about the answers."""
+"""`hbtable shadow` as a process and as an object, a server that passes calls on and lies about the answers, and one
+that answers as a test says."""
 
 import json
 import re
@@ -7,17 +8,21 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import happybase
 
 from hbtable.hbase.codec.sniffing import sniff
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.shadow.links import ServerLink
-from hbtable.shell.shadow.wire import Answer, ThriftWire, interface, pair_of
+from hbtable.shell.shadow.proxy import Proxy, ServerPair
+from hbtable.shell.shadow.repeating import ShadowSurroundings, WaitingRoom
+from hbtable.shell.shadow.wire import Answer, Pair, ThriftWire, interface, pair_of
 from tests.harness.commands import LONG_SECONDS
 
 Lie = Callable[[str, Any, Answer], Answer]
@@ -87,12 +92,11 @@ def thrift_client(port: int, transport: str, protocol: str) -> Any:
     return TClient(interface().Hbase, (TCompactProtocol if protocol == "compact" else TBinaryProtocol)(over))
 
 
-class Liar:
-    """Answers as the server at `port` does, as far as `lie` leaves it."""
+class Scripted:
+    """A server whose every answer is what `answer`, which takes method and arguments, returns."""
 
-    def __init__(self, port: int, lie: Lie) -> None:
-        self.lie = lie
-        self._server = ServerAddress("127.0.0.1", port)
+    def __init__(self, answer: Callable[[str, Any], Answer]) -> None:
+        self._answer = answer
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -111,20 +115,75 @@ class Liar:
             pair = pair_of(spoken) if spoken else None
             if pair is None:
                 return
-            wire, link = ThriftWire(client, pair), ServerLink(self._server, pair, 10, 60)
-            try:
+            wire = ThriftWire(client, pair)
+            with self.answering(pair) as answer, suppress(Exception):  # its client has left
                 while True:
                     call = wire.read_call()
-                    answer = self.lie(call.name, call.arguments, link.call(call.name, call.arguments))
-                    wire.write_answer(call.name, call.sequence, answer)
-            except Exception:
-                return
-            finally:
-                link.close()
+                    wire.write_answer(call.name, call.sequence, answer(call.name, call.arguments))
 
-    def __enter__(self) -> "Liar":
+    @contextmanager
+    def answering(self, _: Pair) -> Iterator[Callable[[str, Any], Answer]]:
+        """For one connection."""
+        yield self._answer
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+
+class Liar(Scripted):
+    """Answers as the server at `port` does, as far as `lie` leaves it."""
+
+    def __init__(self, port: int, lie: Lie) -> None:
+        self._lie = lie
+        self._server = ServerAddress("127.0.0.1", port)
+        super().__init__(lambda *_: None)
+
+    @contextmanager
+    def answering(self, pair: Pair) -> Iterator[Callable[[str, Any], Answer]]:
+        link = ServerLink(self._server, pair, 10, 60)
+        try:
+            yield lambda name, arguments: self._lie(name, arguments, link.call(name, arguments))
+        finally:
+            link.close()
+
+
+class ProxyHere:
+    """The proxy in this process, between two ports of this machine. `tally` is read best behind stop()."""
+
+    def __init__(self, primary: int, secondary: int, room: WaitingRoom, wait_seconds: float = 60.0) -> None:
+        self.said: list[str] = []
+        self.around = ShadowSurroundings(
+            time.perf_counter, time.sleep, lambda: time.time_ns() // 1_000_000, room, 60.0, self.said.append
+        )
+        servers = ServerPair(ServerAddress("127.0.0.1", primary), ServerAddress("127.0.0.1", secondary), LONG_SECONDS)
+        self._proxy = Proxy(servers, self.around, wait_seconds)
+        self._runs = True
+        self.port = self._proxy.start("127.0.0.1", 0)
+
+    def client(self) -> Any:
+        """Knows every method."""
+        return thrift_client(self.port, "buffered", "binary")
+
+    def stop(self) -> None:
+        """Calls that wait are repeated first."""
+        if self._runs:
+            self._runs = False
+            self._proxy.close(LONG_SECONDS)
+
+    def method(self, name: str) -> dict[str, Any]:
+        (found,) = [one for one in self.around.tally.lines() if (one["kind"], one.get("method")) == ("method", name)]
+        return found
+
+    def differences(self) -> list[tuple[object, object]]:
+        """Methods and kinds."""
+        return [(one["method"], one["difference"]) for one in self.around.tally.lines() if one["kind"] == "difference"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

@@ -21,6 +21,7 @@ from hbtable.shell.shadow.wire import (
     ThriftWire,
     failure,
     interface,
+    kept_bytes,
     pair_of,
     refusal,
 )
@@ -205,7 +206,7 @@ class _Connection:
     def _answered(self, call: ReceivedCall) -> Answer:
         around, name = self._around, call.name
         touch = touch_of(name, call.arguments)
-        size = self._wire.message_bytes()
+        size = kept_bytes(call.arguments, self._wire.message_bytes())
         write = around.races.begin(touch) if touch.kind in (Kind.WRITE, Kind.SCHEMA) else None
         sent, asking = around.clock(), object()
         around.races.reading(asking, sent)
@@ -216,6 +217,7 @@ class _Connection:
                 around.races.drop(write, OUTCOME if isinstance(error, Broken) else "")
             around.races.read(asking)
             raise
+        size += kept_bytes(answer, self._primary.answer_bytes())
         around.tally.answered(name, around.clock() - sent)
         turn = around.turns.take(touch)
         around.races.reading(turn, sent)

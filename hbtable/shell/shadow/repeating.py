@@ -34,7 +34,7 @@ _BY_VERSIONS: Final = ("getVer", "getVerTs")
 
 
 class Job(NamedTuple):
-    """A call that the primary has answered. `size`: bytes, of the room."""
+    """A call that the primary has answered. `size`: of the room, bytes that call and answer take."""
 
     name: str
     arguments: Any
@@ -50,7 +50,7 @@ class Job(NamedTuple):
 
 @final
 class WaitingRoom:
-    """WaitingRoom for calls that wait to be repeated, of all connections."""
+    """For calls that wait to be repeated, of all connections, and their answers."""
 
     def __init__(self, calls: int, size: int) -> None:
         self._changed = threading.Condition()

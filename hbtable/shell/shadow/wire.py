@@ -10,6 +10,8 @@ from hbtable.hbase.codec.sniffing import Protocol as Spoken
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "hbase.thrift")
 LARGEST_MESSAGE_BYTES: Final = 256 << 20
 """Of one call or answer: more than any client sends on purpose."""
+_OBJECT_BYTES: Final = 300
+"""A cell, a row or a mutation takes so many besides its bytes, about."""
 UNKNOWN_METHOD: Final = 1
 INTERNAL_ERROR: Final = 6
 
@@ -138,6 +140,19 @@ class ThriftWire:
 def interface() -> Any:
     """The interface's module: its service and structs."""
     return load_interface(_IDL, "hbtable_shadow_hbase_thrift")
+
+
+def kept_bytes(message: Any, received: int) -> int:
+    """Memory that a call's arguments or an answer take, of which so many bytes were received, about: small cells are
+    many times as large in memory."""
+    objects = 0
+    for value in vars(message).values():
+        if isinstance(value, (list, dict)):
+            objects += len(value)
+            for one in value:
+                parts = getattr(one, "__dict__", {}).values()
+                objects += sum(len(part) for part in parts if isinstance(part, (list, dict)))
+    return received + objects * _OBJECT_BYTES
 
 
 def refusal(kind: int, message: str) -> Answer:
