@@ -204,14 +204,20 @@ def test_a_lie_in_each_method_is_found(pair: Servers, tmp_path: Path) -> None:
 
 
 def is_settled(shadow: ShadowProcess) -> bool:
-    """Every call that was answered has its place in the report."""
-    lines = [one for one in shadow.report() if one["kind"] == "method"]
-    time.sleep(0.11)  # the next report is another
-    return lines == [one for one in shadow.report() if one["kind"] == "method"] and all(
+    """Every call that was answered by now has its place in the report."""
+    for _ in range(2):  # the first may have been begun before
+        wait_for_a_report(shadow)
+    return all(
         one["calls"]
         == one["equal"] + one["different"] + sum(one["order_unknown"].values()) + sum(one["skipped"].values())
-        for one in lines
+        for one in shadow.report()
+        if one["kind"] == "method"
     )
+
+
+def wait_for_a_report(shadow: ShadowProcess) -> None:
+    written = shadow.report_file.stat().st_mtime_ns
+    eventually(lambda: shadow.report_file.stat().st_mtime_ns != written, SOON_SECONDS, "the next report")
 
 
 def test_each_kind_of_difference_is_told_once_with_its_smallest_example(pair: Servers, tmp_path: Path) -> None:
