@@ -21,6 +21,7 @@ from hbtable.hbase.codec.sniffing import sniff
 from hbtable.shell.address import ServerAddress
 from hbtable.shell.shadow.links import ServerLink
 from hbtable.shell.shadow.proxy import Proxy, ServerPair
+from hbtable.shell.shadow.races import ReadSpan
 from hbtable.shell.shadow.repeating import ShadowSurroundings, WaitingRoom
 from hbtable.shell.shadow.wire import Answer, Pair, ThriftWire, interface, pair_of
 from tests.harness.commands import LONG_SECONDS
@@ -177,6 +178,11 @@ class ProxyHere:
     def method(self, name: str) -> dict[str, Any]:
         (found,) = [one for one in self.around.tally.lines() if (one["kind"], one.get("method")) == ("method", name)]
         return found
+
+    def reason(self, table: bytes, row: bytes) -> str:
+        """The reason why a read of this row, now, says nothing."""
+        now = self.around.clock()
+        return self.around.races.reason(table, row, None, ReadSpan(now, now, now, now))
 
     def differences(self) -> list[tuple[object, object]]:
         """Methods and kinds."""

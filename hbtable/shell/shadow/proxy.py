@@ -234,7 +234,7 @@ class _Connection:
     def _pass_on(self, job: Job) -> None:
         around, touch = self._around, job.touch
         if touch.tables and around.lacking.issuperset(touch.tables):
-            if touch.kind is not Kind.SCHEMA:
+            if job.name != "createTable" or failure(job.answer) is not None:
                 return self._repeater.leave_out(job, NOT_THERE)
             around.lacking.difference_update(touch.tables)
         if job.write is not None and outcome_is_unknown(job.answer):

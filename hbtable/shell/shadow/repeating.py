@@ -5,7 +5,7 @@ waits for room. A call without room is left out, and its rows are in doubt from 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, final
 
@@ -100,6 +100,15 @@ class ShadowSurroundings:
         self.hurry = threading.Event()
         """Calls that still wait are left out."""
         self.rests_until = 0.0
+
+    def tell_lacking(self, tables: Iterable[bytes], calls: int) -> None:
+        """Of each table once. `calls`: so many more that were left out for it."""
+        for table in tables:
+            if table in self.lacking and self.tally.lacking(table, calls):
+                self.say(
+                    f"table {table.decode('utf-8', 'backslashreplace')} is not at the secondary: its calls are "
+                    "answered and not compared. Copy it, and start the proxy again"
+                )
 
 
 @final
@@ -201,7 +210,8 @@ class Repeater:
         around = self._around
         failed = failure(job.answer), failure(answer)
         if failed[0] is None and "TableNotFound" in error_class(failed[1]):
-            around.lacking.update(job.touch.tables)
+            if len(job.touch.tables) == 1:  # of several it is not told which
+                around.lacking.update(job.touch.tables)
             return self._leave_out(job, NOT_THERE)
         if job.touch.kind is Kind.OPEN and failed == (None, None):
             return around.tally.equal(job.name)
@@ -210,15 +220,16 @@ class Repeater:
             return around.tally.skipped(job.name, NAMED_TIME)
         if job.touch.kind is Kind.APART:
             return around.tally.skipped(job.name, BY_NATURE)
-        found = compare(job.name, job.touch, job.answer, answer, around.times.alike)
+        found = list(compare(job.name, job.touch, job.answer, answer, around.times.alike))
         known = [one for one in found if one.table not in around.lacking]
         if job.write is not None and (failed[0] is None) != (failed[1] is None):
             around.races.doubt(job.touch.rows, LACKS if failed[0] is None else HAS_MORE)
-            return self._differs(job.name, known)
-        return self._weigh(job, known, span)
+            if known:
+                return self._differs(job.name, known)
+        return self._weigh(job, known, span, NOT_THERE if len(known) < len(found) else "")
 
-    def _weigh(self, job: Job, found: list[Difference], span: ReadSpan) -> None:
-        """Of what differs, that counts which no race explains."""
+    def _weigh(self, job: Job, found: list[Difference], span: ReadSpan, left_out: str = "") -> None:
+        """Of what differs, that counts which no race explains. `left_out`: the reason why a part was not compared."""
         name, write = job.name, job.write
         before_a_time = write is None and bool(job.touch.times or (job.scan is not None and job.scan.before_a_time))
         around, certain, reason = self._around, [], ""
@@ -235,6 +246,8 @@ class Repeater:
             self._differs(name, certain)
         elif reason:
             around.tally.unknown(name, reason)
+        elif left_out:
+            around.tally.skipped(name, left_out)
         else:
             around.tally.equal(name)
 
@@ -274,14 +287,10 @@ class Repeater:
         around = self._around
         around.tally.skipped(job.name, reason)
         if job.write is not None:
-            around.races.drop(job.write, "" if reason == NOT_THERE else LACKS)
+            is_skipped_with_its_reads = reason == NOT_THERE and around.lacking.issuperset(job.touch.tables)
+            around.races.drop(job.write, "" if is_skipped_with_its_reads else LACKS)
         if reason == NOT_THERE:
-            for table in job.touch.tables:
-                if table in around.lacking and around.tally.lacking(table):
-                    around.say(
-                        f"table {table.decode('utf-8', 'backslashreplace')} is not at the secondary: its calls are "
-                        "answered and not compared. Copy it, and start the proxy again"
-                    )
+            around.tell_lacking(job.touch.tables, 1)
         if job.scan is not None:
             job.scan.not_comparable = job.scan.not_comparable or reason
 

@@ -50,6 +50,7 @@ def run_shadow(
     room = WaitingRoom(options.waiting_calls, options.waiting_bytes)
     around = ShadowSurroundings(clock, sleep, wall_millis, room, options.clocks_seconds, say)
     around.lacking |= _lacking(options)
+    around.tell_lacking(sorted(around.lacking), 0)
     proxy = Proxy(ServerPair(options.primary, options.secondary, options.call_seconds), around, options.wait_seconds)
     _write(options.report, around.tally)
     try:

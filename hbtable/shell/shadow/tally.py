@@ -141,11 +141,12 @@ class ShadowTally:
             if known.difference == found:
                 known.alone = differs
 
-    def lacking(self, table: bytes) -> bool:
-        """One more call of a table that the secondary has not. True for the first."""
+    def lacking(self, table: bytes, calls: int) -> bool:
+        """So many more calls of a table that the secondary has not. Whether it is told of for the first time."""
         with self._lock:
-            self._lacking[table] = self._lacking.get(table, 0) + 1
-            return self._lacking[table] == 1
+            known = self._lacking.get(table)
+            self._lacking[table] = (known or 0) + calls
+            return known is None
 
     # ------------------------------------------------------------ told
 
