@@ -117,7 +117,7 @@ class Scripted:
             if pair is None:
                 return
             wire = ThriftWire(client, pair)
-            with self.answering(pair) as answer, suppress(Exception):  # its client has left
+            with self.answering(pair) as answer, suppress(Exception, SystemExit):  # its client has left
                 while True:
                     call = wire.read_call()
                     wire.write_answer(call.name, call.sequence, answer(call.name, call.arguments))
@@ -155,10 +155,17 @@ class Liar(Scripted):
 class ProxyHere:
     """The proxy in this process, between two ports of this machine. `tally` is read best behind stop()."""
 
-    def __init__(self, primary: int, secondary: int, room: WaitingRoom, wait_seconds: float = 60.0) -> None:
+    def __init__(
+        self,
+        primary: int,
+        secondary: int,
+        room: WaitingRoom,
+        wait_seconds: float = 60.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.said: list[str] = []
         self.around = ShadowSurroundings(
-            time.perf_counter, time.sleep, lambda: time.time_ns() // 1_000_000, room, 60.0, self.said.append
+            clock, time.sleep, lambda: time.time_ns() // 1_000_000, room, 60.0, self.said.append
         )
         servers = ServerPair(ServerAddress("127.0.0.1", primary), ServerAddress("127.0.0.1", secondary), LONG_SECONDS)
         self._proxy = Proxy(servers, self.around, wait_seconds)

@@ -49,9 +49,7 @@ def compare(name: str, touch: Touch, primary: Answer, secondary: Answer, same_ti
     table, row = (touch.tables or (b"",))[0], touch.rows[0].row if len(touch.rows) == 1 else None
     failed = failure(primary), failure(secondary)
     if failed != (None, None):
-        classes = error_class(failed[0]), error_class(failed[1])
-        if classes[0] != classes[1]:
-            yield Difference("error", _error(failed[0]), _error(failed[1]), table, row)
+        yield from errors(table, row, *failed)
         return
     found = getattr(primary, "success", None), getattr(secondary, "success", None)
     if name in _BY_METHOD:
@@ -68,6 +66,18 @@ def compare(name: str, touch: Touch, primary: Answer, secondary: Answer, same_ti
 def _only(touch: Touch) -> bytes | None:
     columns = touch.rows[0].columns if len(touch.rows) == 1 else None
     return next(iter(columns)) if columns and len(columns) == 1 else None
+
+
+def errors(table: bytes, row: bytes | None, primary: Any, secondary: Any) -> Iterator[Difference]:
+    """Two outcomes of a call of which one failed, or both did. None: it did not."""
+    if error_class(primary) != error_class(secondary):
+        yield Difference("error", _error(primary), _error(secondary), table, row)
+
+
+def says_no_scanner(error: Any) -> bool:
+    """Whether the server does not know the scanner: it was closed, or rested for too long."""
+    message = getattr(error, "message", None) or ""
+    return "scanner ID is invalid" in message or "UnknownScannerException" in message
 
 
 def error_class(error: Any) -> str:

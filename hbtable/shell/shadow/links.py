@@ -39,6 +39,10 @@ class ServerLink:
             self.close()
             raise Broken(f"{self._address.host}:{self._address.port} broke off during {name}: {error}") from None
 
+    def connection(self) -> object:
+        """Another object each time that it is opened."""
+        return self._socket
+
     def answer_bytes(self) -> int:
         """About so many were received of the last answer."""
         return self._wire.message_bytes() if self._wire is not None else 0

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, final
 
 from hbtable.shell.errors import CannotConnect
 from hbtable.shell.shadow.calls import CATALOG, Cells, Kind, Touch
-from hbtable.shell.shadow.comparing import Difference, compare, error_class
+from hbtable.shell.shadow.comparing import Difference, compare, error_class, errors, says_no_scanner
 from hbtable.shell.shadow.links import Broken, ServerLink
 from hbtable.shell.shadow.races import HAS_MORE, LACKS, NAMED_TIME, Races, ReadSpan, Write
-from hbtable.shell.shadow.scanned import Scanned
+from hbtable.shell.shadow.scanned import FetchFailed, Scanned
 from hbtable.shell.shadow.tally import ShadowTally
 from hbtable.shell.shadow.times import CellTimes
 from hbtable.shell.shadow.turns import Turn, Turns
@@ -24,6 +24,9 @@ NO_ROOM: Final = "the secondary is too far behind"
 NOT_REACHED: Final = "the secondary was not reached"
 NOT_THERE: Final = "the table is not at the secondary"
 NO_SCANNER: Final = "the secondary has no such scanner"
+NO_SCANNER_AT_PRIMARY: Final = "the primary has no such scanner any more"
+UNKNOWN_SCANNER: Final = "a scanner that the proxy does not know"
+SCAN_FAILED: Final = "an earlier call of the scan failed"
 STOPPED: Final = "the proxy stopped"
 OUR_FAULT: Final = "an error of the proxy"
 BY_NATURE: Final = "differs by nature"
@@ -102,7 +105,7 @@ class ShadowSurroundings:
         self.rests_until = 0.0
 
     def tell_lacking(self, tables: Iterable[bytes], calls: int) -> None:
-        """Of each table once. `calls`: so many more that were left out for it."""
+        """Says it of each table once. `calls`: so many more were left out for it."""
         for table in tables:
             if table in self.lacking and self.tally.lacking(table, calls):
                 self.say(
@@ -201,6 +204,7 @@ class Repeater:
             around.races.ended_at_secondary(write)
         if job.scan is not None and job.touch.kind is Kind.OPEN:
             job.scan.begun, job.scan.secondary_id = begun, getattr(answer, "success", None)
+            job.scan.used, job.scan.connection = (job.acked, ended), self._link.connection()
         around.tally.repeated(job.name, ended - begun)
         return answer, ReadSpan(job.sent, job.acked, begun, ended)
 
@@ -261,17 +265,23 @@ class Repeater:
 
     def _next_page(self, job: Job) -> None:
         around, scan = self._around, job.scan
-        if scan is None or scan.not_comparable:
-            return around.tally.skipped(job.name, scan.not_comparable if scan else NO_SCANNER)
-        if scan.secondary_id is None or failure(job.answer) is not None:
-            return around.tally.skipped(job.name, NO_SCANNER)
-        begun = around.clock()
-        found = list(
-            scan.differences(job.answer.success or [], lambda rows: self._fetched(job, scan, rows), around.times.alike)
-        )
+        if scan is None:
+            return around.tally.skipped(job.name, UNKNOWN_SCANNER)
+        if scan.not_comparable or scan.secondary_id is None:
+            return around.tally.skipped(job.name, scan.not_comparable or NO_SCANNER)
+        begun, found, failed = around.clock(), [], None
+        try:
+            if failure(job.answer) is None:
+                page = job.answer.success or []
+                for one in scan.differences(page, lambda rows: self._fetched(job, scan, rows), around.times.alike):
+                    found.append(one)  # those before a failure count, too
+            else:
+                self._fetched(job, scan, getattr(job.arguments, "nbRows", 1))
+        except FetchFailed as error:
+            failed = error.error
         ended = around.clock()
         around.tally.repeated(job.name, ended - begun)
-        return self._weigh(job, found, ReadSpan(scan.sent, job.acked, scan.begun, ended))
+        return self._judge_scan(job, scan, found, failed, begun, ended)
 
     def _fetched(self, job: Job, scan: Scanned, rows: int) -> list[Any]:
         arguments = type(job.arguments)(id=scan.secondary_id)
@@ -279,9 +289,34 @@ class Repeater:
             arguments.nbRows = rows
         answer = self._link.call(job.name, arguments)
         if failure(answer) is not None:
-            scan.not_comparable = NO_SCANNER
-            return []
+            raise FetchFailed(failure(answer))
         return list(answer.success or [])
+
+    def _judge_scan(
+        self, job: Job, scan: Scanned, found: list[Difference], failed: Any, begun: float, ended: float
+    ) -> None:
+        """`failed`: the secondary's error. Behind an error of either the two scanners may stand at different rows."""
+        at_primary, left_out = failure(job.answer), ""
+        if at_primary is None and "TableNotFound" in error_class(failed):
+            self._around.lacking.add(scan.table)
+            return self._leave_out(job, NOT_THERE)
+        if at_primary is not None or failed is not None:
+            left_out = self._why_lost(scan, at_primary, failed, *scan.rested(job.sent, begun))
+            found += () if left_out else errors(scan.table, None, at_primary, failed)
+            scan.not_comparable = left_out or SCAN_FAILED
+        scan.used = job.acked, ended
+        return self._weigh(job, found, ReadSpan(scan.sent, job.acked, scan.begun, ended), left_out)
+
+    def _why_lost(
+        self, scan: Scanned, at_primary: Any, at_secondary: Any, rested_first: float, rested_second: float
+    ) -> str:
+        """The reason why one of the servers may have no such scanner any more though both are right: it rested there
+        for longer, or the secondary was started anew."""
+        if says_no_scanner(at_primary) == says_no_scanner(at_secondary):
+            return ""
+        if says_no_scanner(at_primary):
+            return NO_SCANNER_AT_PRIMARY if rested_first > rested_second else ""
+        return NO_SCANNER if rested_second > rested_first or scan.connection is not self._link.connection() else ""
 
     def _leave_out(self, job: Job, reason: str) -> None:
         around = self._around
@@ -290,7 +325,7 @@ class Repeater:
             is_skipped_with_its_reads = reason == NOT_THERE and around.lacking.issuperset(job.touch.tables)
             around.races.drop(job.write, "" if is_skipped_with_its_reads else LACKS)
         if reason == NOT_THERE:
-            around.tell_lacking(job.touch.tables, 1)
+            around.tell_lacking((job.scan.table,) if job.scan is not None else job.touch.tables, 1)
         if job.scan is not None:
             job.scan.not_comparable = job.scan.not_comparable or reason
 

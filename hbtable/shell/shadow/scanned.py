@@ -11,6 +11,14 @@ _ROWS_AT_ONCE: Final = 1000
 _Fetch = Callable[[int], list[Any]]
 
 
+class FetchFailed(Exception):
+    """The secondary answered with an error in the place of rows."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 @final
 class Scanned:
     """One scan. `in_pieces`: a row may come as several results. `secondary_id` is set when the secondary has opened
@@ -27,6 +35,10 @@ class Scanned:
         self.not_comparable = not_comparable
         """The reason why not; "": it is compared."""
         self.before_a_time = False
+        self.used = sent, sent
+        """The times at which the primary and the secondary last answered a call of it."""
+        self.connection: object = None
+        """The one by which the secondary opened it."""
         self._is_reversed = is_reversed
         self._in_pieces = in_pieces
         self._primary: deque[Any] = deque()
@@ -35,7 +47,8 @@ class Scanned:
         self._lock = threading.Lock()
 
     def differences(self, page: Sequence[Any], fetch: _Fetch, same_time: SameTime) -> Iterator[Difference]:
-        """`page` is the primary's next, an empty one its end. `fetch` gets so many rows of the secondary."""
+        """`page` is the primary's next, an empty one its end. `fetch` gets so many rows of the secondary, or raises
+        FetchFailed."""
         with self._lock:
             self._add(self._primary, page)
             while self._is_whole(self._primary, not page):
@@ -48,6 +61,10 @@ class Scanned:
                 self._ended = True
             while not page and self._secondary:
                 yield only(self.table, self._secondary.popleft(), at_primary=False)
+
+    def rested(self, sent: float, begun: float) -> tuple[float, float]:
+        """For how long on each server, when the next call began on them."""
+        return sent - self.used[0], begun - self.used[1]
 
     def _first(self, same_time: SameTime) -> Iterator[Difference]:
         one = self._primary[0]
