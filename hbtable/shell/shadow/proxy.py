@@ -249,13 +249,10 @@ class _Connection:
             ways = bool(getattr(asked, "reversed", False)), getattr(asked, "batchSize", None) is not None
             scan = Scanned(job.touch.tables[0], job.answer.success, *ways, job.sent, not_comparable)
             scan.before_a_time = bool(job.touch.times)
-            scans[scan.id] = scan
-            self._around.races.reading(scan, job.sent)
+            scans.opened(scan, self._repeater)
             return job._replace(scan=scan)
-        if kind is Kind.NEXT:
-            return job._replace(scan=scans.get(job.arguments.id))
-        if kind is Kind.CLOSE:
-            return job._replace(scan=scans.pop(job.arguments.id, None))
+        if kind in (Kind.NEXT, Kind.CLOSE):
+            return job._replace(scan=scans.called(job.arguments.id, job.acked, closes=kind is Kind.CLOSE))
         return job
 
 

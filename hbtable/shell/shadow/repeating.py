@@ -14,11 +14,11 @@ from hbtable.shell.shadow.calls import CATALOG, Cells, Kind, Touch
 from hbtable.shell.shadow.comparing import Difference, compare, error_class, errors, says_no_scanner
 from hbtable.shell.shadow.links import Broken, ServerLink
 from hbtable.shell.shadow.races import HAS_MORE, LACKS, NAMED_TIME, Races, ReadSpan, Write
-from hbtable.shell.shadow.scanned import FetchFailed, Scanned
+from hbtable.shell.shadow.scanned import FetchFailed, Scanned, Scans
 from hbtable.shell.shadow.tally import ShadowTally
 from hbtable.shell.shadow.times import CellTimes
 from hbtable.shell.shadow.turns import Turn, Turns
-from hbtable.shell.shadow.wire import Answer, failure
+from hbtable.shell.shadow.wire import Answer, failure, interface
 
 NO_ROOM: Final = "the secondary is too far behind"
 NOT_REACHED: Final = "the secondary was not reached"
@@ -95,8 +95,7 @@ class ShadowSurroundings:
         self.races = Races(clock, wall_millis)
         self.times = CellTimes(wall_millis() - int(clocks_seconds * 1000))
         self.tally = ShadowTally()
-        self.scans: dict[int, Scanned] = {}
-        """By the primary's id."""
+        self.scans = Scans(self.races)
         self.lacking: set[bytes] = set()
         """Tables that the secondary has not."""
         self.stopping = threading.Event()
@@ -123,7 +122,6 @@ class Repeater:
         self._around = around
         self._link = link
         self._check = check
-        self._scans: dict[int, Scanned] = {}
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self.thread = threading.Thread(target=self._run, name="shadow repeats", daemon=True)
         self.thread.start()
@@ -138,8 +136,7 @@ class Repeater:
     def leave_out(self, job: Job, reason: str) -> None:
         """In the place of put()."""
         self._leave_out(job, reason)
-        self._around.turns.end(job.turn)
-        self._around.races.read(job.turn)
+        self._done(job)
 
     def end(self) -> None:
         """After the last put(). Does not wait."""
@@ -153,21 +150,16 @@ class Repeater:
                 self._around.say(f"{job.name} was not compared: {type(error).__name__}: {error}")
                 self._leave_out(job, OUR_FAULT)
             finally:
-                self._around.turns.end(job.turn)
                 self._around.room.give(job.size)
-                self._around.races.read(job.turn)
-                self._keep_scan(job)
-        for scan in self._scans.values():  # its client left
-            self._around.scans.pop(scan.id, None)
-            self._around.races.read(scan)
+                self._done(job)
+        self._around.scans.left(self)
         self._link.close()
 
-    def _keep_scan(self, job: Job) -> None:
-        if job.scan is not None and job.touch.kind is Kind.OPEN:
-            self._scans[job.scan.id] = job.scan
-        elif job.scan is not None and job.touch.kind is Kind.CLOSE:
-            self._scans.pop(job.scan.id, None)
-            self._around.races.read(job.scan)
+    def _done(self, job: Job) -> None:
+        self._around.turns.end(job.turn)
+        self._around.races.read(job.turn)
+        if job.scan is not None:
+            self._around.scans.done(job.scan)
 
     def _one(self, job: Job) -> None:
         around = self._around
@@ -178,6 +170,8 @@ class Repeater:
         try:
             if job.touch.kind is Kind.NEXT:
                 return self._next_page(job)
+            if job.touch.kind is Kind.CLOSE:
+                return self._close(job)
             answer, span = self._repeated(job)
         except (CannotConnect, Broken) as error:
             around.say(f"the secondary: {error}")
@@ -185,20 +179,19 @@ class Repeater:
                 around.rests_until = around.clock() + _REST_SECONDS
             return self._leave_out(job, NOT_REACHED)
         around.turns.end(job.turn)
-        return self._judge(job, answer, span)
+        self._judge(job, answer, span)
+        if job.touch.kind is Kind.OPEN and job.scan is None and failure(answer) is None:
+            self._close_alone(answer.success)
+        return None
 
     def _repeated(self, job: Job) -> tuple[Answer, ReadSpan]:
-        around, write, arguments = self._around, job.write, job.arguments
-        if job.touch.kind is Kind.CLOSE:
-            if job.scan is None or job.scan.secondary_id is None:
-                return job.answer, ReadSpan(0, 0, 0, 0)
-            arguments = type(arguments)(id=job.scan.secondary_id)
+        around, write = self._around, job.write
         if write is not None:
             if (pause := around.races.pause(write)) > 0:
                 around.sleep(pause)
             around.races.begins_at_secondary(write)
         begun = around.clock()
-        answer = self._link.call(job.name, arguments)
+        answer = self._link.call(job.name, job.arguments)
         ended = around.clock()
         if write is not None:
             around.races.ended_at_secondary(write)
@@ -291,6 +284,27 @@ class Repeater:
         if failure(answer) is not None:
             raise FetchFailed(failure(answer))
         return list(answer.success or [])
+
+    def _close(self, job: Job) -> None:
+        around, scan = self._around, job.scan
+        if scan is None:
+            return around.tally.skipped(job.name, UNKNOWN_SCANNER)
+        if scan.secondary_id is None:
+            return around.tally.skipped(job.name, scan.not_comparable or NO_SCANNER)
+        begun = around.clock()
+        answer = self._link.call(job.name, type(job.arguments)(id=scan.secondary_id))
+        ended = around.clock()
+        around.tally.repeated(job.name, ended - begun)
+        if scan.not_comparable:
+            return around.tally.skipped(job.name, scan.not_comparable)
+        return self._judge_scan(job, scan, [], failure(answer), begun, ended)
+
+    def _close_alone(self, scanner: int) -> None:
+        """The primary did not open it, so its client never closes it."""
+        try:
+            self._link.call("scannerClose", interface().Hbase.scannerClose_args(id=scanner))
+        except (CannotConnect, Broken) as error:
+            self._around.say(f"the secondary: {error}")
 
     def _judge_scan(
         self, job: Job, scan: Scanned, found: list[Difference], failed: Any, begun: float, ended: float

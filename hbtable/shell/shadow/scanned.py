@@ -1,4 +1,5 @@
-"""The rows of two scanners, compared as streams: their ids differ, and the ends of their pages may."""
+"""The rows of two scanners, compared as streams: their ids differ, and the ends of their pages may. And all scans that
+clients have open."""
 
 import threading
 from collections import deque
@@ -6,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
 from hbtable.shell.shadow.comparing import Difference, SameTime, only, row
+from hbtable.shell.shadow.races import Races
 
 _ROWS_AT_ONCE: Final = 1000
 _Fetch = Callable[[int], list[Any]]
@@ -39,6 +41,12 @@ class Scanned:
         """The times at which the primary and the secondary last answered a call of it."""
         self.connection: object = None
         """The one by which the secondary opened it."""
+        self.owner: object = None
+        """The connection that opened it."""
+        self.calls = 0
+        """So many calls of it were answered and neither compared nor left out yet."""
+        self.last_call = sent
+        self.is_closed = False
         self._is_reversed = is_reversed
         self._in_pieces = in_pieces
         self._primary: deque[Any] = deque()
@@ -91,6 +99,66 @@ class Scanned:
                 results[-1] = _joined(results[-1], one)
             else:
                 results.append(one)
+
+
+@final
+class Scans:
+    """Scans that clients have open, by the primary's id. Until a scan is closed and its last call compared, `races` is
+    told that it may be asked about a time as early as that of the scan."""
+
+    def __init__(self, races: Races) -> None:
+        self._races = races
+        self._lock = threading.Lock()
+        self._open: dict[int, Scanned] = {}
+
+    def opened(self, scan: Scanned, owner: object) -> None:
+        """By a call that is to be compared: done() follows."""
+        with self._lock:
+            before = self._open.get(scan.id)
+            if before is not None:  # the primary began anew
+                self._close(before)
+            scan.owner, scan.calls = owner, 1
+            self._open[scan.id] = scan
+            self._races.reading(scan, scan.sent)
+
+    def called(self, id: int, at: float, closes: bool) -> Scanned | None:
+        """The scan of a call that is to be compared: done() follows. None: it is not known."""
+        with self._lock:
+            scan = self._open.get(id)
+            if scan is not None:
+                scan.calls += 1
+                scan.last_call = at
+                if closes:
+                    self._close(scan)
+            return scan
+
+    def done(self, scan: Scanned) -> None:
+        """A call was compared or left out."""
+        with self._lock:
+            scan.calls -= 1
+            self._let_go(scan)
+
+    def left(self, owner: object) -> None:
+        """A connection ended, whose calls are done."""
+        self._close_those(lambda scan: scan.owner is owner)
+
+    def forget(self, before: float) -> None:
+        """Clients that leave scanners open are many, and servers forget such scanners, too."""
+        self._close_those(lambda scan: not scan.calls and scan.last_call < before)
+
+    def _close_those(self, is_meant: Callable[[Scanned], bool]) -> None:
+        with self._lock:
+            for scan in [scan for scan in self._open.values() if is_meant(scan)]:
+                self._close(scan)
+
+    def _close(self, scan: Scanned) -> None:
+        del self._open[scan.id]
+        scan.is_closed = True
+        self._let_go(scan)
+
+    def _let_go(self, scan: Scanned) -> None:
+        if not scan.calls and (scan.is_closed or scan.not_comparable):
+            self._races.read(scan)
 
 
 def _joined(first: Any, piece: Any) -> Any:

@@ -15,6 +15,8 @@ from hbtable.shell.shadow.repeating import ShadowSurroundings, WaitingRoom
 from hbtable.shell.shadow.tally import ShadowTally
 
 _START_SECONDS: Final = 10.0
+_REST_SECONDS: Final = 600.0
+"""A scanner that no call came for is forgotten after these. HBase's own forget them after one or two minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def run_shadow(
     say(f"hbtable shadow on {options.host}:{port} answers from {primary}, and repeats on {secondary}")
     try:
         while not wait(options.every_seconds):
+            around.scans.forget(clock() - _REST_SECONDS)
             _write(options.report, around.tally)
     finally:
         proxy.close(options.drain_seconds)

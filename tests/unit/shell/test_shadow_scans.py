@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from hbtable.shell.shadow.calls import Cells, Kind, Touch
+from hbtable.shell.shadow.races import ORDER, ReadSpan, Write
 from hbtable.shell.shadow.repeating import (
+    NO_ROOM,
     NO_SCANNER,
     NO_SCANNER_AT_PRIMARY,
     NOT_THERE,
@@ -20,6 +23,7 @@ from hbtable.shell.shadow.repeating import (
 from hbtable.shell.shadow.wire import Answer, interface
 from tests.harness.commands import LONG_SECONDS
 from tests.harness.shadowing import ProxyHere, Scripted
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 STRUCTS = interface()
 FAILURE = STRUCTS.IOError(message="java.io.IOException: no", canRetry=False)
@@ -38,25 +42,28 @@ class Rows:
     def __init__(self, *rows: bytes | Exception) -> None:
         self.rows = rows
         self.on_get: Callable[[], object] = lambda: None
+        self.opening: Exception | None = None
         self.may_open = threading.Event()
         self.may_open.set()
-        self._open: dict[int, list[bytes | Exception]] = {}
+        self.open: dict[int, list[bytes | Exception]] = {}
 
     def __call__(self, name: str, arguments: Any) -> Answer:
         result = getattr(STRUCTS.Hbase, f"{name}_result")
         if name == "scannerOpen":
             self.may_open.wait(LONG_SECONDS)
-            self._open[len(self._open)] = list(self.rows)
-            return result(success=len(self._open) - 1)
+            if self.opening is not None:
+                return failed(name, self.opening)
+            self.open[len(self.open)] = list(self.rows)
+            return result(success=len(self.open) - 1)
         if name == "getRow":
             self.on_get()
             return result(success=[])
-        if arguments.id not in self._open:
+        if arguments.id not in self.open:
             return failed(name, NONE_SUCH)
         if name == "scannerClose":
-            del self._open[arguments.id]
+            del self.open[arguments.id]
             return result()
-        return self._page(name, self._open[arguments.id], arguments.nbRows)
+        return self._page(name, self.open[arguments.id], arguments.nbRows)
 
     def _page(self, name: str, left: list[bytes | Exception], most: int) -> Answer:
         if left and isinstance(left[0], Exception):
@@ -78,11 +85,13 @@ def scan(client: Any, *counts: int) -> None:
 
 
 @contextmanager
-def both(first: Rows, second: Rows, clock: Callable[[], float] = time.perf_counter) -> Iterator[ProxyHere]:
+def both(
+    first: Rows, second: Rows, clock: Callable[[], float] = time.perf_counter, calls: int = 1000
+) -> Iterator[ProxyHere]:
     with (
         Scripted(first) as primary,
         Scripted(second) as secondary,
-        ProxyHere(primary.port, secondary.port, WaitingRoom(1000, 1 << 20), clock=clock) as proxy,
+        ProxyHere(primary.port, secondary.port, WaitingRoom(calls, 1 << 20), 0.001, clock) as proxy,
     ):
         yield proxy
 
@@ -187,3 +196,87 @@ def test_a_scanner_that_was_not_opened_by_the_proxy_is_skipped() -> None:
     ):
         client.scannerGetList(77, 1)
     assert proxy.method("scannerGetList")["skipped"] == {UNKNOWN_SCANNER: 1}
+
+
+def test_closing_a_scanner_that_the_secondary_did_not_open_is_not_equal() -> None:
+    second = Rows()
+    second.opening = FAILURE
+    proxy = scanned(Rows(*ROWS), second, 1)
+    assert proxy.differences() == [("scannerOpen", "error")]
+    assert proxy.method("scannerGetList")["skipped"] == {NO_SCANNER: 1}
+    assert proxy.method("scannerClose")["skipped"] == {NO_SCANNER: 1}
+
+
+def test_closing_is_skipped_where_the_scan_was() -> None:
+    second = Rows(FAILURE)
+    proxy = scanned(Rows(*ROWS), second, 1)
+    assert proxy.method("scannerClose")["skipped"] == {SCAN_FAILED: 1}
+    assert second.open == {}
+
+
+def test_a_scanner_that_the_secondary_alone_opened_is_closed_there() -> None:
+    first, second = Rows(), Rows(*ROWS)
+    first.opening = FAILURE
+    with both(first, second) as proxy, closing(proxy.client()) as client:
+        for _ in range(2):
+            with pytest.raises(STRUCTS.IOError):
+                client.scannerOpen(b"t", b"", [b"f"], {})
+    assert proxy.differences() == [("scannerOpen", "error")]
+    assert second.open == {}
+
+
+def remembers_writes(proxy: ProxyHere, clock: Clock) -> bool:
+    """Whether the proxy still knows of a write when 1,000 others came a while later."""
+
+    def written(row: bytes) -> Write:
+        cells = Cells(b"t", row)
+        write = proxy.around.races.begin(Touch(Kind.WRITE, (b"t",), (cells,), puts=True))
+        proxy.around.races.acknowledged(write)
+        proxy.around.races.begins_at_secondary(write)
+        proxy.around.races.ended_at_secondary(write)
+        return write
+
+    first = written(b"r")
+    clock.leap()
+    for _ in range(1001):
+        written(b"others")
+    beside = ReadSpan(first.sent, clock(), first.begun, clock())
+    return proxy.around.races.reason(b"t", b"r", None, beside) == ORDER
+
+
+def test_writes_are_remembered_while_a_scan_may_be_asked_about_and_no_longer() -> None:
+    clock = Clock()
+    with both(Rows(*ROWS), Rows(*ROWS), clock) as proxy, closing(proxy.client()) as client:
+        scanner = client.scannerOpen(b"t", b"", [b"f"], {})
+        assert remembers_writes(proxy, clock)
+        client.scannerClose(scanner)
+        eventually(lambda: proxy.method("scannerClose")["equal"] == 1, SOON_SECONDS, "the call is compared")
+        eventually(lambda: not remembers_writes(proxy, clock), SOON_SECONDS, "nobody asks about the scan")
+
+
+def test_a_scan_that_was_left_out_holds_no_writes() -> None:
+    clock = Clock()
+    with both(Rows(*ROWS), Rows(*ROWS), clock, calls=0) as proxy, closing(proxy.client()) as client:
+        for _ in range(2):
+            client.scannerClose(client.scannerOpen(b"t", b"", [b"f"], {}))
+            client.scannerOpen(b"t", b"", [b"f"], {})
+        assert not remembers_writes(proxy, clock)
+    assert proxy.method("scannerOpen")["skipped"] == {NO_ROOM: 4}
+    assert proxy.method("scannerClose")["skipped"] == {NO_ROOM: 2}
+
+
+def test_a_scanner_that_its_client_left_open_holds_writes_for_a_while_only() -> None:
+    clock = Clock()
+    with both(Rows(*ROWS), Rows(*ROWS), clock) as proxy, closing(proxy.client()) as client:
+        scanner = client.scannerOpen(b"t", b"", [b"f"], {})
+        eventually(lambda: proxy.method("scannerOpen")["equal"] == 1, SOON_SECONDS, "the call is compared")
+        proxy.around.scans.forget(clock() - 600)
+        assert remembers_writes(proxy, clock)
+        eventually(lambda: forgotten(proxy, clock), SOON_SECONDS, "nobody asks about the scan")
+        client.scannerGetList(scanner, 1)
+    assert proxy.method("scannerGetList")["skipped"] == {UNKNOWN_SCANNER: 1}
+
+
+def forgotten(proxy: ProxyHere, clock: Clock) -> bool:
+    proxy.around.scans.forget(clock() - 600)
+    return not remembers_writes(proxy, clock)
