@@ -6,6 +6,7 @@ waits for room. A call without room is left out, and its rows are in doubt from 
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, final
 
@@ -263,13 +264,14 @@ class Repeater:
         if scan.not_comparable or scan.secondary_id is None:
             return around.tally.skipped(job.name, scan.not_comparable or NO_SCANNER)
         begun, found, failed = around.clock(), [], None
+        asked = getattr(job.arguments, "nbRows", 1) or 0
         try:
             if failure(job.answer) is None:
-                page = job.answer.success or []
-                for one in scan.differences(page, lambda rows: self._fetched(job, scan, rows), around.times.alike):
+                page, fetch = job.answer.success or [], partial(self._fetched, job, scan)
+                for one in scan.differences(page, asked, fetch, around.times.alike):
                     found.append(one)  # those before a failure count, too
             else:
-                self._fetched(job, scan, getattr(job.arguments, "nbRows", 1))
+                self._fetched(job, scan, asked)
         except FetchFailed as error:
             failed = error.error
         ended = around.clock()

@@ -54,10 +54,14 @@ class Scanned:
         self._ended = False
         self._lock = threading.Lock()
 
-    def differences(self, page: Sequence[Any], fetch: _Fetch, same_time: SameTime) -> Iterator[Difference]:
-        """`page` is the primary's next, an empty one its end. `fetch` gets so many rows of the secondary, or raises
-        FetchFailed."""
+    def differences(self, page: Sequence[Any], asked: int, fetch: _Fetch, same_time: SameTime) -> Iterator[Difference]:
+        """`page` is the primary's next, and its end when it is empty though rows were asked for. `fetch` gets so many
+        rows of the secondary, or raises FetchFailed."""
         with self._lock:
+            if not page and asked <= 0:
+                for one in fetch(asked):
+                    yield only(self.table, one, at_primary=False)
+                return
             self._add(self._primary, page)
             while self._is_whole(self._primary, not page):
                 if not self._is_whole(self._secondary, self._ended) and not self._ended:

@@ -122,6 +122,17 @@ def test_the_same_error_on_both_is_equal() -> None:
     assert (proxy.method("scannerGetList")["equal"], proxy.method("scannerGetList")["skipped"]) == (1, {SCAN_FAILED: 1})
 
 
+def test_a_page_of_no_rows_is_not_the_end() -> None:
+    proxy = scanned(Rows(*ROWS), Rows(*ROWS), 1, 0, 5, 1)
+    assert not proxy.differences()
+    assert proxy.method("scannerGetList")["equal"] == 4
+
+
+def test_a_page_of_no_rows_is_asked_of_the_secondary() -> None:
+    proxy = scanned(Rows(*ROWS), Rows(FAILURE), 0)
+    assert proxy.differences() == [("scannerGetList", "error")]
+
+
 def test_differences_before_an_error_are_told_as_well() -> None:
     proxy = scanned(Rows(b"a", b"c"), Rows(b"b", FAILURE), 2)
     assert proxy.differences() == [
