@@ -21,6 +21,7 @@ OUTCOME: Final = "the primary's outcome is unknown"
 NAMED_TIME: Final = "a time that the primary may have chosen"
 COMPACTION: Final = "a compaction decides what is seen"
 FORGOTTEN: Final = "too many writes to remember"
+FORGOTTEN_TIMES: Final = "too many times to remember"
 
 _NEVER: Final = float("inf")
 _ONE_MILLISECOND: Final = 0.0011

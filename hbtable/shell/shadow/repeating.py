@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple, final
 
 from hbtable.shell.errors import CannotConnect
 from hbtable.shell.shadow.calls import CATALOG, Cells, Kind, Touch
-from hbtable.shell.shadow.comparing import Difference, compare, error_class, errors, says_no_scanner
+from hbtable.shell.shadow.comparing import Cell, Difference, compare, error_class, errors, says_no_scanner
 from hbtable.shell.shadow.links import Broken, ServerLink
-from hbtable.shell.shadow.races import HAS_MORE, LACKS, NAMED_TIME, Races, ReadSpan, Write
+from hbtable.shell.shadow.races import FORGOTTEN_TIMES, HAS_MORE, LACKS, NAMED_TIME, Races, ReadSpan, Write
 from hbtable.shell.shadow.scanned import FetchFailed, Scanned, Scans
 from hbtable.shell.shadow.tally import ShadowTally
 from hbtable.shell.shadow.times import CellTimes
@@ -228,14 +228,9 @@ class Repeater:
 
     def _weigh(self, job: Job, found: list[Difference], span: ReadSpan, left_out: str = "") -> None:
         """Of what differs, that counts which no race explains. `left_out`: the reason why a part was not compared."""
-        name, write = job.name, job.write
-        before_a_time = write is None and bool(job.touch.times or (job.scan is not None and job.scan.before_a_time))
-        around, certain, reason = self._around, [], ""
+        name, around, certain, reason = job.name, self._around, [], ""
         for one in found:
-            by_versions = name in _BY_VERSIONS
-            said = around.races.reason(
-                _table_of(name, one), one.row, one.column, span, write, by_versions, before_a_time
-            )
+            said = self._reason(job, one, span)
             if said:
                 reason = said
             else:
@@ -248,6 +243,19 @@ class Repeater:
             around.tally.skipped(name, left_out)
         else:
             around.tally.equal(name)
+
+    def _reason(self, job: Job, found: Difference, span: ReadSpan) -> str:
+        """The reason why a difference says nothing, or ""."""
+        cells = found.primary, found.secondary
+        if found.kind == "time" and isinstance(cells[0], Cell) and isinstance(cells[1], Cell):
+            times = cells[0].timestamp, cells[1].timestamp
+            if self._around.times.are_forgotten(found.table, found.row or b"", *times):
+                return FORGOTTEN_TIMES
+        write, by_versions = job.write, job.name in _BY_VERSIONS
+        before_a_time = write is None and bool(job.touch.times or (job.scan is not None and job.scan.before_a_time))
+        return self._around.races.reason(
+            _table_of(job.name, found), found.row, found.column, span, write, by_versions, before_a_time
+        )
 
     def _differs(self, name: str, found: list[Difference]) -> None:
         for one in self._around.tally.different(name, found):
