@@ -7,8 +7,9 @@ server has its own.
 """
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple, final
 
 from hbtable.shell.shadow.calls import CATALOG, Cells, Kind, Touch
@@ -26,23 +27,29 @@ FORGOTTEN_TIMES: Final = "too many times to remember"
 _NEVER: Final = float("inf")
 _ONE_MILLISECOND: Final = 0.0011
 _REMEMBERED: Final = 300_000
+_OF_A_ROW: Final = 1000
 _KEEP_SECONDS: Final = 2.0
 _PRUNE_EACH: Final = 1000
 _DOUBTS: Final = 200_000
 _Key = tuple[bytes, bytes]
+_OfRow = list[tuple["Write", frozenset[bytes] | None]]
+"""Writes of one row, and its columns that they write."""
 _TABLES: Final = (Cells(CATALOG, b""),)
+_LIST_OF_TABLES: Final = CATALOG, b""
 
 
 class Write:
     """A write under way, of rows or of the list of tables. Times are the proxy's: when it was sent to the primary and
     answered, when it was sent to the secondary and answered."""
 
-    __slots__ = ("acked", "begun", "cells", "ended", "sent", "touch")
+    __slots__ = ("acked", "begun", "cells", "ended", "places", "sent", "touch")
 
     def __init__(self, touch: Touch, sent: float) -> None:
         self.touch = touch
-        self.cells = _TABLES if touch.kind is Kind.SCHEMA else touch.rows
+        self.cells = _TABLES if touch.kind is Kind.SCHEMA else _once_each(touch.rows)
         self.sent = sent
+        self.places = len(self.cells)
+        """It is remembered in so many rows."""
         self.acked = self.begun = self.ended = _NEVER
 
 
@@ -70,9 +77,17 @@ class Races:
         self._clock = clock
         self._wall_millis = wall_millis
         self._lock = threading.Lock()
-        self._rows: dict[_Key, list[tuple[Write, frozenset[bytes] | None]]] = {}
-        self._order: deque[Write] = deque()
+        self._under_way: dict[_Key, _OfRow] = {}
+        """Writes that the primary has not answered."""
+        self._rows: dict[_Key, _OfRow] = {}
+        """Those that it has, of each row in the order of its answers. The last thousand are kept."""
+        self._forgotten_of_row: dict[_Key, float] = {}
+        """By row, the time of the answer to the last one that was not kept for that."""
+        self._order: OrderedDict[Write, None] = OrderedDict()
+        """All that are in _rows, in the order of the answers."""
         self._remembered = 0
+        self._just_ended: deque[Write] = deque()
+        """Those that the secondary answered within the last millisecond."""
         self._since_pruned = 0
         self._doubts: dict[_Key, dict[bytes | None, _Doubt]] = {}
         """By column; None: of all columns that are not named."""
@@ -93,27 +108,52 @@ class Races:
         with self._lock:
             write = Write(touch, self._clock())
             for cells in write.cells:
-                self._rows.setdefault((cells.table, cells.row), []).append((write, cells.columns))
-            self._order.append(write)
-            self._remembered += len(write.cells)
+                self._under_way.setdefault((cells.table, cells.row), []).append((write, cells.columns))
         return write
 
     def acknowledged(self, write: Write) -> None:
         """The primary has answered, and the turn on the secondary is taken."""
         with self._lock:
             write.acked = self._clock()
+            self._order[write] = None
             for cells in write.cells:
+                key = cells.table, cells.row
                 met = [
                     self._look_at(cells, other, write)
-                    for other, columns in self._rows.get((cells.table, cells.row), ())
-                    if other is not write and _meet(columns, cells.columns)
+                    for other, columns in self._near(key, write)
+                    if _meet(columns, cells.columns)
                 ]
-                if write.touch.puts and not any(met):
+                if write.sent < self._forgotten_of_row.get(key, -_NEVER):
+                    self._doubt(cells, ORDER)
+                elif write.touch.puts and not any(met):
                     self._settle(cells, write)
                 self._note(cells, write.touch)
+                self._keep(key, write, cells.columns)
             self._since_pruned += 1
             if self._since_pruned >= _PRUNE_EACH:
                 self._prune()
+
+    def _near(self, key: _Key, write: Write) -> Iterator[tuple[Write, frozenset[bytes] | None]]:
+        """Others of this row that had not been answered when it was sent, or right before."""
+        yield from (one for one in self._under_way.get(key, ()) if one[0] is not write)
+        for one in reversed(self._rows.get(key, ())):
+            if one[0].acked <= write.sent - _ONE_MILLISECOND:
+                return
+            if one[0] is not write:
+                yield one
+
+    def _keep(self, key: _Key, write: Write, columns: frozenset[bytes] | None) -> None:
+        _take_out(self._under_way, key, write)
+        of_row = self._rows.setdefault(key, [])
+        of_row.append((write, columns))
+        self._remembered += 1
+        if len(of_row) > _OF_A_ROW:
+            first, _ = of_row.pop(0)
+            self._forgotten_of_row[key] = first.acked
+            self._remembered -= 1
+            first.places -= 1
+            if not first.places:
+                del self._order[first]
 
     def _note(self, cells: Cells, touch: Touch) -> None:
         key = cells.table, cells.row
@@ -157,27 +197,42 @@ class Races:
         write.begun = self._clock()
 
     def ended_at_secondary(self, write: Write) -> None:
-        write.ended = self._clock()
+        with self._lock:
+            write.ended = self._clock()
+            self._just_ended.append(write)
+            self._let_go(write.ended)
+
+    def _let_go(self, now: float) -> None:
+        while self._just_ended and self._just_ended[0].ended <= now - _ONE_MILLISECOND:
+            self._just_ended.popleft()
 
     def pause(self, write: Write) -> float:
         """Seconds until the secondary's clock gives this write another millisecond than those before it on its rows,
         where the primary's did."""
+        if write.touch.adds:
+            return 0.0
         with self._lock:
+            now = self._clock()
+            self._let_go(now)
+            rows = {(cells.table, cells.row) for cells in write.cells} if self._just_ended else ()
             ends = [
                 other.ended
-                for cells in write.cells
-                for other, _ in self._rows.get((cells.table, cells.row), ())
-                if other.ended < _NEVER and (other.touch.deletes or write.sent - other.acked >= _ONE_MILLISECOND)
+                for other in self._just_ended
+                if (other.touch.deletes or write.sent - other.acked >= _ONE_MILLISECOND)
+                and any((cells.table, cells.row) in rows for cells in other.cells)
             ]
-        return max(0.0, max(ends) + _ONE_MILLISECOND - self._clock()) if ends and not write.touch.adds else 0.0
+        return max(0.0, max(ends, default=-_NEVER) + _ONE_MILLISECOND - now)
 
     def drop(self, write: Write, reason: str) -> None:
         """It was not carried out on both. `reason`: "" when the primary refused it, and nobody has it."""
         with self._lock:
             for cells in write.cells:
-                self._remove(write, cells)
+                key = cells.table, cells.row
+                _take_out(self._under_way, key, write)
+                self._remembered -= _take_out(self._rows, key, write)
                 if reason:
                     self._doubt(cells, reason)
+            self._order.pop(write, None)
             write.acked = write.ended = -_NEVER
 
     def doubt(self, rows: Iterable[Cells], reason: str) -> None:
@@ -231,13 +286,14 @@ class Races:
         key = table, row or b""
         columns = None if column is None else frozenset((column,))
         with self._lock:
-            for write, _ in self._rows.get((CATALOG, b""), ()):
+            for write, _ in self._of(_LIST_OF_TABLES):
                 is_of_table = not table or table in write.touch.tables
                 if write is not but and is_of_table and not _ordered(write, span):
                     return ORDER
             if row is None:
                 return ""
-            if table in self._doubtful_tables or span.sent < self._forgotten:
+            forgotten = max(self._forgotten, self._forgotten_of_row.get(key, -_NEVER))
+            if table in self._doubtful_tables or span.sent < forgotten:
                 return FORGOTTEN
             if reason := _doubtful(self._doubts.get(key, {}), column, span):
                 return reason
@@ -245,38 +301,46 @@ class Races:
                 return MILLISECOND
             if before_a_time and self._rewritten.get(key, _NEVER) < span.acked:
                 return COMPACTION
-            for write, of_row in self._rows.get(key, ()):
-                if write is not but and _meet(of_row, columns) and not _ordered(write, span):
+            for write, of_row in self._of(key):
+                if write is not but and not _ordered(write, span) and _meet(of_row, columns):
                     return ORDER
         return ""
+
+    def _of(self, key: _Key) -> Iterator[tuple[Write, frozenset[bytes] | None]]:
+        """The latest first."""
+        yield from self._under_way.get(key, ())
+        yield from reversed(self._rows.get(key, ()))
 
     def _prune(self) -> None:
         self._since_pruned = 0
         oldest = min(self._spans.values(), default=_NEVER)
         oldest = min(oldest, self._clock() - _KEEP_SECONDS)
         while self._order:
-            write = self._order[0]
+            write = next(iter(self._order))
             if max(write.acked, write.ended) >= oldest:
                 if self._remembered <= _REMEMBERED:
                     return
-                self._forgotten = self._clock()
-            self._order.popleft()
-            self._forget(write)
-        self._remembered = 0
+                self._forgotten = write.acked  # what is sent later has a later turn on the secondary, too
+            del self._order[write]
+            for cells in write.cells:
+                key = cells.table, cells.row
+                self._remembered -= _take_out(self._rows, key, write)
+                if key not in self._rows:
+                    self._forgotten_of_row.pop(key, None)  # nobody asks about that time, or _forgotten says it
 
-    def _forget(self, write: Write) -> None:
-        self._remembered -= len(write.cells)
-        for cells in write.cells:
-            self._remove(write, cells)
 
-    def _remove(self, write: Write, cells: Cells) -> None:
-        """The write is no longer among those of this row."""
-        key = cells.table, cells.row
-        left = [one for one in self._rows.get(key, ()) if one[0] is not write]
-        if left:
-            self._rows[key] = left
-        else:
-            self._rows.pop(key, None)
+def _take_out(rows: dict[_Key, _OfRow], key: _Key, write: Write) -> int:
+    """The write is no longer among those of this row. 0: it was not there."""
+    of_row = rows.get(key, [])
+    if of_row and of_row[0][0] is write:  # mostly
+        found = [of_row.pop(0)]
+    else:
+        found = [one for one in of_row if one[0] is write]
+        for one in found:
+            of_row.remove(one)
+    if not of_row:
+        rows.pop(key, None)
+    return len(found)
 
 
 def _doubtful(known: dict[bytes | None, _Doubt], column: bytes | None, span: ReadSpan) -> str:
@@ -294,8 +358,9 @@ def _doubtful(known: dict[bytes | None, _Doubt], column: bytes | None, span: Rea
 
 def _remember(known: dict[_Key, Any], key: _Key, value: float | None = None) -> None:
     known[key] = value
-    if len(known) > _DOUBTS:
-        del known[next(iter(known))]
+    if len(known) > _DOUBTS + _PRUNE_EACH:  # many at once: the way to a dict's first key is past all that were there
+        for first in list(islice(known, _PRUNE_EACH)):
+            del known[first]
 
 
 def _meet(one: frozenset[bytes] | None, other: frozenset[bytes] | None) -> bool:
@@ -303,6 +368,18 @@ def _meet(one: frozenset[bytes] | None, other: frozenset[bytes] | None) -> bool:
     if one is None or other is None or any(not column.partition(b":")[2] for column in (*one, *other)):
         return True
     return not one.isdisjoint(other)
+
+
+def _once_each(rows: tuple[Cells, ...]) -> tuple[Cells, ...]:
+    """A batch may name a row several times."""
+    if len(rows) < 2:
+        return rows
+    found: dict[_Key, Cells] = {}
+    for one in rows:
+        before = found.get((one.table, one.row), one)
+        columns = None if before.columns is None or one.columns is None else before.columns | one.columns
+        found[one.table, one.row] = one._replace(columns=columns)
+    return tuple(found.values())
 
 
 def _ordered(write: Write, span: ReadSpan) -> bool:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from hbtable.shell.shadow import races as module
 from hbtable.shell.shadow.calls import Cells, Kind, Touch
-from hbtable.shell.shadow.races import COMPACTION, LACKS, MILLISECOND, ORDER, Races, ReadSpan, Write
+from hbtable.shell.shadow.races import COMPACTION, FORGOTTEN, LACKS, MILLISECOND, ORDER, Races, ReadSpan, Write
 
 ROW = Cells(b"t", b"r", frozenset((b"f:a",)))
 WHOLE = Cells(b"t", b"r")
@@ -176,3 +177,109 @@ def test_old_writes_are_forgotten_unless_a_scan_that_is_older_may_be_asked_about
     for number in range(1001):
         history.write((2000 + number, 2000.2 + number), (2000.3 + number, 2000.5 + number), PUT._replace(rows=()))
     assert history.reason(0.5, 1.5, 3, 4) == ""
+
+
+def test_the_pause_is_of_the_delete_whatever_was_put_between() -> None:
+    history = History()
+    history.write((1, 2), (2, 3), DELETE)
+    history.write((2.9, 2.9995), (3.0001, 3.0002))
+    put = history.begin(3)
+    history.clock.now = 3.0004
+    assert history.races.pause(put) == pytest.approx(0.0007)
+    history.clock.now = 3.002
+    assert history.races.pause(put) == 0
+
+
+def test_a_write_of_a_hot_row_looks_at_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while a scan that nobody closes has all of them remembered."""
+    looked: list[object] = []
+    true = module._meet
+    monkeypatch.setattr(module, "_meet", lambda one, other: looked.append(one) or true(one, other))
+    history = History()
+    history.races.reading(object(), 0.5)
+    slow = history.begin(1)
+    for number in range(3000):
+        at = 2 + number * 0.01
+        history.write((at, at + 0.001), (at + 0.002, at + 0.003))
+    history.end(slow, 50, (50, 51))
+    assert len(looked) < 10_000
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes are remembered of a row, and of all."""
+    monkeypatch.setattr(module, "_OF_A_ROW", 10)
+    monkeypatch.setattr(module, "_REMEMBERED", 100)
+    monkeypatch.setattr(module, "_PRUNE_EACH", 20)
+
+
+@pytest.mark.usefixtures("few")
+def test_of_a_hot_row_the_last_writes_are_remembered_and_the_others_said_to_be_forgotten() -> None:
+    history = History()
+    history.races.reading(object(), 0.5)
+    other = Cells(b"t", b"other", ROW.columns)
+    history.write((1, 2), (2, 3), PUT._replace(rows=(other,)))
+    for number in range(10, 60):
+        history.write((number, number + 0.2), (number + 0.3, number + 0.5))
+    assert history.reason(1, 2, 2, 3) == FORGOTTEN
+    assert history.reason(49, 49.1, 49.6, 49.7) == FORGOTTEN
+    assert history.reason(49.25, 49.28, 49.6, 49.7) == ""
+    assert history.reason(52.25, 52.9, 52.6, 53.2) == ""
+    assert history.reason(52.1, 52.9, 52.6, 53.2) == ORDER
+    assert history.races.reason(b"t", b"other", b"f:a", ReadSpan(1, 2, 2, 3)) == ORDER
+
+
+@pytest.mark.usefixtures("few")
+def test_a_write_beside_forgotten_ones_leaves_its_row_in_doubt() -> None:
+    history = History()
+    slow = history.begin(9)
+    for number in range(10, 40):
+        history.write((number, number + 0.2), (number + 0.3, number + 0.5), PUT._replace(rows=(WHOLE,)))
+    history.write((50, 51), (51, 52))
+    assert history.reason(60, 61, 60, 61) == ORDER  # `slow` may come at any time
+    history.end(slow, 70, (71, 72))
+    assert history.reason(80, 81, 80, 81) == ORDER
+    history.write((90, 91), (91, 92))
+    assert history.reason(95, 96, 95, 96) == ""
+
+
+@pytest.mark.usefixtures("few")
+def test_a_hot_row_that_rests_is_as_any_other() -> None:
+    history = History()
+    for number in range(10, 60):
+        history.write((number, number + 0.2), (number + 0.3, number + 0.5))
+    elsewhere = PUT._replace(rows=(Cells(b"t", b"other"),))
+    for number in range(100, 130):
+        history.write((number, number + 0.2), (number + 0.3, number + 0.5), elsewhere)
+    assert history.reason(1, 2, 2, 3) == ""  # nobody is left who could ask this
+    assert not history.races._forgotten_of_row.keys() - {(b"t", b"other")}
+
+
+@pytest.mark.usefixtures("few")
+def test_with_more_writes_than_are_remembered_later_reads_are_judged_as_before() -> None:
+    history = History()
+    history.races.reading(object(), 0.5)
+    for number in range(10, 300):
+        rows = (Cells(b"t", b"r%d" % number),)
+        history.write((number, number + 0.2), (number + 0.3, number + 0.5), PUT._replace(rows=rows))
+    beside = ReadSpan(298, 300, 298, 300)
+    assert history.races.reason(b"t", b"r298", None, beside) == ORDER
+    assert history.races.reason(b"t", b"elsewhere", None, beside) == ""
+    assert history.races.reason(b"t", b"r10", None, ReadSpan(10.1, 300, 10.1, 300)) == FORGOTTEN
+
+
+@pytest.mark.usefixtures("few")
+def test_a_batch_that_names_its_row_often_is_one_write() -> None:
+    history = History()
+    rows = [Cells(b"t", b"r", frozenset((b"f:%d" % number,))) for number in range(20)]
+    batch = PUT._replace(rows=(ROW, Cells(b"t", b"other"), *rows))
+    history.write((1, 2), (2, 3), batch)
+    assert history.reason(1, 2, 2, 3) == ORDER
+    assert history.reason(1, 2, 2, 3, column=b"f:19") == ORDER
+    assert history.reason(1, 2, 2, 3, column=b"f:20") == ""
+    assert history.reason(3, 4, 4, 5) == ""
+    dropped = history.begin(6, batch)
+    history.clock.now = 7
+    history.races.acknowledged(dropped)
+    history.races.drop(dropped, "")
+    assert history.reason(6.5, 8, 8, 9) == ""
