@@ -80,7 +80,7 @@ def documented() -> dict[str, dict[int, str]]:
         if not line.startswith("| `"):
             continue
         names, *codes = (cell.strip() for cell in line.strip("|").split(" | "))
-        meanings = {code: cell for code, cell in zip((0, 1, 2, 3, 130), codes, strict=True) if cell != "-"}
+        meanings = {code: cell for code, cell in zip((0, 1, 2, 3, 4, 130), codes, strict=True) if cell != "-"}
         for name in re.findall("`([^`]+)`", names):
             assert name not in found, f"{name} stands there twice"
             found[name] = meanings

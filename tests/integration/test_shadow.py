@@ -338,6 +338,25 @@ def test_no_call_fails_or_waits_for_long_because_of_the_secondary(
     assert skipped or fate is signal.SIGSTOP
 
 
+def test_nothing_compared_is_an_exit_code_of_its_own(pair: Servers, tmp_path: Path) -> None:
+    one, two = pair
+    with ShadowProcess(one.port, two.port, tmp_path / "report") as shadow:
+        assert shadow.stop() == 4
+    assert shadow.said[-1].endswith("nothing was compared, of 0 calls\n")
+    with ShadowProcess(one.port, two.port, tmp_path / "report") as shadow:
+        two.kill()
+        try:
+            with closing(shadow.connect()) as connection:
+                connection.create_table("t", FAMILIES)
+                connection.table("t").put(b"r", {b"f:a": b"1"})
+                assert len(list(connection.table("t").scan())) == 1
+            assert shadow.stop() == 4
+        finally:
+            two.start()
+    assert f"{NOT_REACHED}\n" in shadow.said[-1]
+    assert shadow.said[-1].endswith("nothing was compared, of 6 calls\n")
+
+
 def is_compared(shadow: ShadowProcess, table: happybase.Table) -> bool:
     """Whether a read is compared again."""
     before = reads_alike(shadow)

@@ -47,8 +47,9 @@ def shadow(
     The primary alone decides what clients see: its answer goes out before the secondary is asked. Clients of Thrift1
     connect to this command as they did to the primary, in whatever transport and protocol.
 
-    Ctrl-C or SIGTERM ends it, with a table of all methods. Exit codes: 0 nothing differs, 1 something does, or it
-    failed, 3 a server does not answer. What is compared, and how, is in the manual: docs/manual/migration.md."""
+    Ctrl-C or SIGTERM ends it, with a table of all methods. Exit codes: 0 nothing differs of what was compared, 1
+    something does, or it failed, 3 a server does not answer, 4 nothing was compared. What is compared, and how, is in
+    the manual: docs/manual/migration.md."""
     import signal
     import threading
     from time import perf_counter, sleep, time_ns
@@ -57,6 +58,7 @@ def shadow(
     from hbtable.model.visible import visible
     from hbtable.shell.address import parse_address
     from hbtable.shell.shadow.shadowing import ShadowOptions, run_shadow
+    from hbtable.shell.shadow.tally import Verdict
 
     if not insecure:
         refuse_exposed_proxy(host)
@@ -75,8 +77,8 @@ def shadow(
         click.echo(visible(line, lines=True), err=True)
 
     with shown():
-        differs = run_shadow(options, perf_counter, sleep, lambda: time_ns() // 1_000_000, end.wait, say)
-        sys.exit(1 if differs else 0)
+        found = run_shadow(options, perf_counter, sleep, lambda: time_ns() // 1_000_000, end.wait, say)
+        sys.exit({Verdict.ALIKE: 0, Verdict.DIFFERENT: 1, Verdict.NOTHING: 4}[found])
 
 
 COMMANDS: Final = (shadow,)

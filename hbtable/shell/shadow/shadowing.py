@@ -12,7 +12,7 @@ from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.shadow.proxy import Proxy, ServerPair
 from hbtable.shell.shadow.repeating import ShadowSurroundings, WaitingRoom
-from hbtable.shell.shadow.tally import ShadowTally
+from hbtable.shell.shadow.tally import ShadowTally, Verdict
 
 _START_SECONDS: Final = 10.0
 _REST_SECONDS: Final = 600.0
@@ -47,8 +47,8 @@ def run_shadow(
     wall_millis: Callable[[], int],
     wait: Callable[[float], bool],
     say: Callable[[str], None],
-) -> bool:
-    """Until `wait`, which waits so many seconds, says True. Whether there are differences. ShellError, OSError."""
+) -> Verdict:
+    """Until `wait`, which waits so many seconds, says True. ShellError, OSError."""
     room = WaitingRoom(options.waiting_calls, options.waiting_bytes)
     around = ShadowSurroundings(clock, sleep, wall_millis, room, options.clocks_seconds, say)
     around.lacking |= _lacking(options)
@@ -72,7 +72,7 @@ def run_shadow(
     say(around.tally.table())
     for message in around.tally.messages():
         say(message)
-    return around.tally.has_differences()
+    return around.tally.verdict()
 
 
 def _lacking(options: ShadowOptions) -> set[bytes]:

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final, final
 
 from hbtable.shell.answers.formats import plain
@@ -36,6 +37,14 @@ class Durations:
             if count and left <= 0:
                 return round((1 << number) * _MICROSECOND * 1000, 3)
         return 0.0
+
+
+class Verdict(Enum):
+    """Verdicts on two servers."""
+
+    ALIKE = "some calls were equal and none differed"
+    DIFFERENT = "some calls differed"
+    NOTHING = "no call was equal or differed: none came, or all were skipped or of unknown order"
 
 
 @dataclass
@@ -164,8 +173,11 @@ class ShadowTally:
         }
         return [{"kind": "report", "format": _FORMAT, **total}, *methods, *lacking, *kinds]
 
-    def has_differences(self) -> bool:
-        return bool(self._kinds)
+    def verdict(self) -> Verdict:
+        with self._lock:
+            if self._kinds:
+                return Verdict.DIFFERENT
+            return Verdict.ALIKE if any(one.equal for one in self._methods.values()) else Verdict.NOTHING
 
     def table(self) -> str:
         """The summary for people."""
@@ -188,7 +200,9 @@ class ShadowTally:
 
     def messages(self) -> Iterable[str]:
         """The reasons, the tables that are missing, and the differences, for people."""
+        nothing = self.verdict() is Verdict.NOTHING
         with self._lock:
+            calls = sum(one.calls for one in self._methods.values())
             reasons: Counter[str] = Counter()
             for one in self._methods.values():
                 reasons.update(one.unknown)
@@ -199,6 +213,8 @@ class ShadowTally:
         for (name, word), kind in kinds:
             example = json.dumps(_told(name, kind)["example"], ensure_ascii=False)
             yield f"{name}: {word}, {kind.count} calls, such as {example}"
+        if nothing:
+            yield f"nothing was compared, of {calls} calls"
 
 
 def _told(name: str, kind: _Kind) -> dict[str, object]:
