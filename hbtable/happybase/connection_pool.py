@@ -18,13 +18,16 @@ from hbtable.library.routes import Address, Routes
 
 class Connection(happybase.Connection):
     """A happybase.Connection to one server, and to others as their rows are asked for. As happybase's it is for one
-    thread at a time. `routes`: shared by several."""
+    thread at a time. `routes`: shared by several. Where its own connection breaks in the middle of a call, it makes
+    another one for the next call."""
 
     def __init__(self, *, routes: Routes | None = None, **options: Any) -> None:
         """`options` are happybase.Connection's."""
         self._routes = routes or Routes(threading.Lock())
         self._options = options
         self._others: dict[Address, happybase.Connection] = {}
+        self._seed = _Seed(self)
+        self._routed: RoutedClient | None = None
         super().__init__(**options)
         _CONNECTIONS.add(self)
 
@@ -32,11 +35,28 @@ class Connection(happybase.Connection):
         self._close_others()
         if hasattr(self, "transport"):
             self.transport.close()  # happybase leaves it to the garbage collector
-        super()._refresh_thrift_client()
-        self._route(self.client)
+        self._begin_transport()
 
-    def _route(self, seed: Client) -> None:
-        self.client = RoutedClient(seed, (self.host, self.port), self._routes, self._connect, self.close)
+    def _begin_transport(self) -> None:
+        """One that was used may have a part of a call or of an answer."""
+        super()._refresh_thrift_client()
+        self._seed.plain = self.client
+        if self._routed is None:
+            self._route()
+        self.client = self._routed
+
+    def _route(self) -> None:
+        home = (self.host, self.port)
+        self._routed = RoutedClient(self._seed, home, self._routes, self._connect, self._seed_broke, self.close)
+
+    def open(self) -> None:
+        if not self.transport.is_open():
+            self._begin_transport()
+            super().open()
+
+    def _seed_broke(self) -> None:
+        self.transport.close()
+        self._seed.opens = True
 
     def _connect(self, owner: Address) -> Client:
         before = self._others.pop(owner, None)
@@ -50,35 +70,40 @@ class Connection(happybase.Connection):
 
     def close(self) -> None:
         self._close_others()
+        self._seed.opens = False
         super().close()
 
     def _close_others(self) -> None:
-        others = getattr(self, "_others", {})  # happybase closes what could not be made
-        while others:
-            others.popitem()[1].close()
-        client = getattr(self, "client", None)
-        if isinstance(client, RoutedClient):
-            client.forget_connections()
+        while self._others:
+            self._others.popitem()[1].close()
+        if self._routed is not None:
+            self._routed.forget_connections()
 
-    def _begin_anew(self) -> None:
-        """In a forked child. To close a transport would shut the parent's connection down; here it is dropped."""
+    def begin_anew(self, routes: Routes) -> None:
+        """For a forked child. To close a transport would shut the parent's connection down; here it is dropped."""
         for connection in (self, *self._others.values()):
             happybase.Connection._refresh_thrift_client(connection)
         self._others.clear()
-        self._routes = Routes(threading.Lock())  # a thread that the child does not have may be at the parent's
-        self._route(_OpenedWhenUsed(self))
+        self._routes = routes
+        self._routed = None
+        self._begin_transport()
+        self._seed.opens = True
 
 
-class _OpenedWhenUsed:
-    """The client of a connection that whoever has it in a forked child takes for open."""
+class _Seed:
+    """The client of a connection's own server."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._client: Client = connection.client
+        self.plain: Client = None
+        """The one of the transport that the connection has now."""
+        self.opens = False
+        """Opens the connection when it is used: whoever has it takes it for open."""
 
     def __getattr__(self, method: str) -> Any:
-        self._connection.open()
-        return getattr(self._client, method)
+        if self.opens:
+            self._connection.open()
+        return getattr(self.plain, method)
 
 
 @final
@@ -104,8 +129,7 @@ class ConnectionPool(happybase.ConnectionPool):
         self._queue: queue.LifoQueue[Connection] = queue.LifoQueue(maxsize=len(self._connections))
         routes = Routes(threading.Lock())
         for connection in self._connections:
-            connection._routes = routes
-            connection._route(connection.client._seed)
+            connection.begin_anew(routes)
             if connection is not current:
                 self._queue.put(connection)
 
@@ -116,7 +140,7 @@ _POOLS: WeakSet[ConnectionPool] = WeakSet()
 
 def _begin_anew() -> None:
     for connection in _CONNECTIONS:
-        connection._begin_anew()
+        connection.begin_anew(Routes(threading.Lock()))  # a thread that the child does not have may be at the parent's
     for pool in _POOLS:
         pool._begin_anew()
 

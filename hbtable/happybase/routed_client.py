@@ -5,13 +5,16 @@ scanner lives where its first row is. Everything else, and what nobody is known 
 connected to: every server answers for all rows, so a wrong way is only a longer one.
 
 A server that cannot be reached is gone around. Where a connection breaks in the middle of a call, a read is done again
-by another way; a write may have been carried out, and its error is the caller's, as of any connection that breaks.
+by another way; a write may have been carried out, and its error is the caller's, as of any connection that breaks. A
+connection on which a call ended without its whole answer, by a timeout say, is closed: what is left of the answer would
+be taken for the next call's.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
-from thriftpy2.thrift import TException
+from thriftpy2.protocol.exc import TProtocolException
+from thriftpy2.thrift import TDecodeException, TException
 from thriftpy2.transport import TTransportException
 
 from hbtable.hbase.cell_methods import (
@@ -27,17 +30,25 @@ from hbtable.library.routes import Address, Routes
 
 _CHANGES_OF_TABLES: Final = frozenset(["createTable", "deleteTable", "enableTable", "disableTable"])
 _OWNERS: Final = "getTableRegions"
-_BROKEN: Final = (TTransportException, OSError, EOFError)
+_BROKEN: Final = (TTransportException, TProtocolException, TDecodeException, OSError, EOFError)
 
 Client = Any
 """thriftpy2's client of HBase's Thrift1 service."""
 
 
+class _Scanner(NamedTuple):
+    """One that is open at another server than the seed's."""
+
+    table: bytes
+    owner: Address
+    client: Client
+
+
 @final
 class RoutedClient:
     """`seed`: of the server that the program connected to. `connect`: a client of another server, or one of _BROKEN.
-    `interrupted`: closes all connections. An answer is under way on one of them, and would be taken for the next
-    call's."""
+    `seed_broke`: closes the seed's connection; the seed makes another one when it is used. `interrupted`: closes all
+    connections."""
 
     def __init__(
         self,
@@ -45,15 +56,19 @@ class RoutedClient:
         home: Address,
         routes: Routes,
         connect: Callable[[Address], Client],
+        seed_broke: Callable[[], object],
         interrupted: Callable[[], object],
     ) -> None:
         self._seed = seed
         self._home = home
         self._routes = routes
         self._connect = connect
+        self._seed_broke = seed_broke
         self._interrupted = interrupted
         self._others: dict[Address, Client] = {}
-        self._scanners: dict[int, Client] = {}
+        self._scanners: dict[int, _Scanner] = {}
+        self._lost_scanners: set[int] = set()
+        """Those not closed yet whose connection was."""
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         """The call of this name. Asked once for each name."""
@@ -62,10 +77,9 @@ class RoutedClient:
         def call(*arguments: Any) -> Any:
             try:
                 return way(*arguments)
-            except (TException, *_BROKEN):
-                raise  # the answer was read, or happybase takes care of the connection
-            except BaseException:  # a timeout of gevent's, a signal handler's: a time limit of Celery's, Ctrl-C
-                self._interrupted()
+            except BaseException as error:
+                if not isinstance(error, _BROKEN) and not _is_answer(error):
+                    self._interrupted()  # a timeout of gevent's, a signal handler's: a time limit of Celery's, Ctrl-C
                 raise
 
         if not method.startswith("__"):
@@ -87,21 +101,32 @@ class RoutedClient:
             return lambda scanner, *rest: self._on_scanner(method, scanner, rest)
         if method in _CHANGES_OF_TABLES:
             return lambda table, *rest: self._change(method, table, rest)
-        call: Callable[..., Any] = getattr(self._seed, method)
-        return call
+        return lambda *arguments: self._ask(self._seed, method, *arguments)
 
     def forget_connections(self) -> None:
         """To be called when the connections to other servers were closed: each is made anew when it is needed. Scanners
         there are gone."""
         self._others.clear()
+        self._lost_scanners.update(self._scanners)
         self._scanners.clear()
 
     # ---------------------------------------------------------------- the ways
 
+    def _ask(self, client: Client, method: str, *arguments: Any) -> Any:
+        """Where the connection breaks it is closed."""
+        try:
+            return getattr(client, method)(*arguments)
+        except _BROKEN:
+            if client is self._seed:
+                self._seed_broke()
+            else:
+                client.close()
+            raise
+
     def _client(self, table: bytes, row: bytes) -> tuple[Address, Client]:
         """Of the owner of the row, if it can be reached."""
         routes = self._routes
-        routes.look_if_due(table, lambda: getattr(self._seed, _OWNERS)(table))
+        routes.look_if_due(table, lambda: self._ask(self._seed, _OWNERS, table))
         owner = routes.owner(table, row)
         if owner is None or owner == self._home:
             return self._home, self._seed
@@ -118,18 +143,22 @@ class RoutedClient:
     def _on_row(self, method: str, table: bytes, row: bytes, arguments: Sequence[Any]) -> Any:
         owner, client = self._client(table, row)
         try:
-            return getattr(client, method)(*arguments)
+            return self._ask(client, method, *arguments)
         except _BROKEN:
             self._lost(table, owner, client)
-            if method not in READS_OF_A_ROW or client is self._seed:
+            if method not in READS_OF_A_ROW or owner == self._home:
                 raise
-        return getattr(self._seed, method)(*arguments)
+        return self._ask(self._seed, method, *arguments)
 
     def _lost(self, table: bytes, owner: Address, client: Client) -> None:
         self._routes.forget(table)
-        if client is not self._seed:
+        if owner != self._home:
             self._routes.avoid(owner)
             self._others.pop(owner, None)
+            lost = [scanner for scanner, opened in self._scanners.items() if opened.client is client]
+            self._lost_scanners.update(lost)
+            for scanner in lost:
+                del self._scanners[scanner]
 
     def _read(self, method: str, table: bytes, rows: Sequence[bytes], rest: Sequence[Any]) -> list[Any]:
         """In the order asked; a row asked twice comes twice."""
@@ -137,12 +166,12 @@ class RoutedClient:
         found: list[Any] = []
         for (owner, client), part in parts:
             try:
-                found += getattr(client, method)(table, part, *rest)
+                found += self._ask(client, method, table, part, *rest)
             except _BROKEN:
                 self._lost(table, owner, client)
-                if client is self._seed:
+                if owner == self._home:
                     raise
-                found += getattr(self._seed, method)(table, part, *rest)
+                found += self._ask(self._seed, method, table, part, *rest)
         if len(parts) == 1:
             return found
         by_row: dict[bytes, list[Any]] = {}
@@ -154,7 +183,7 @@ class RoutedClient:
         """One row's batches stay in their order. After an error other rows may have been written, as always."""
         for (owner, client), part in self._divided(table, batches, lambda batch: batch.row):
             try:
-                getattr(client, method)(table, part, *rest)
+                self._ask(client, method, table, part, *rest)
             except _BROKEN:
                 self._lost(table, owner, client)
                 raise
@@ -177,25 +206,40 @@ class RoutedClient:
         row = asked.startRow if method == "scannerOpenWithScan" else asked
         owner, client = self._client(table, row or b"")
         try:
-            scanner = getattr(client, method)(*arguments)
+            scanner = self._ask(client, method, *arguments)
         except _BROKEN:
             self._lost(table, owner, client)
-            if client is self._seed:
+            if owner == self._home:
                 raise
-            client = self._seed
-            scanner = getattr(client, method)(*arguments)
-        if client is not self._seed:
-            self._scanners[scanner] = client
+            return self._ask(self._seed, method, *arguments)
+        if owner != self._home:
+            self._scanners[scanner] = _Scanner(table, owner, client)
         return scanner
 
     def _on_scanner(self, method: str, scanner: int, rest: Sequence[Any]) -> Any:
-        client = self._scanners.get(scanner, self._seed)
+        """The seed does not know the number of a lost one, and says so. Its server lets go of it when it was unused for
+        long enough."""
+        if method == "scannerClose" and scanner in self._lost_scanners:
+            self._lost_scanners.discard(scanner)
+            return None
+        opened = self._scanners.get(scanner)
+        if opened is None:
+            return self._ask(self._seed, method, scanner, *rest)
         if method == "scannerClose":
-            self._scanners.pop(scanner, None)
-        return getattr(client, method)(scanner, *rest)
+            del self._scanners[scanner]
+        try:
+            return self._ask(opened.client, method, scanner, *rest)
+        except _BROKEN:
+            self._lost(opened.table, opened.owner, opened.client)
+            raise
 
     def _change(self, method: str, table: bytes, rest: Sequence[Any]) -> Any:
         try:
-            return getattr(self._seed, method)(table, *rest)
+            return self._ask(self._seed, method, table, *rest)
         finally:
             self._routes.forget(table)
+
+
+def _is_answer(error: BaseException) -> bool:
+    """Among those that are not _BROKEN. thriftpy2 raises a plain TException at bytes that are no message."""
+    return isinstance(error, TException) and type(error) is not TException

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from thriftpy2.transport import TTransportException
 
 import hbtable
 from hbtable.happybase import Connection, ConnectionPool
@@ -145,3 +146,44 @@ def test_a_connection_of_happybases_is_closed_by_it(way: HeldAnswers) -> None:
     connection.open()
     assert connection.table("t").row(b"b") == {b"f:q": b"of b"}
     connection.close()
+
+
+def timed_out(way: HeldAnswers, connection: Connection, call: Callable[[], object]) -> None:
+    """The connection's first call is, and its answer comes afterwards. What follows has time enough."""
+    way.opened.clear()
+    with pytest.raises((TimeoutError, TTransportException)):
+        call()
+    connection.timeout = 60_000
+    way.opened.set()
+
+
+@pytest.mark.parametrize("transport", ["buffered", "framed"])
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_after_one_that_timed_out_hears_its_own_answer(
+    way: HeldAnswers, call: str, protocol: str, transport: str
+) -> None:
+    """The table's regions are not known: the server is asked for them on the way that holds answers."""
+    connection = Connection(host="127.0.0.1", port=way.port, timeout=200, transport=transport, protocol=protocol)
+    timed_out(way, connection, lambda: CALLS[call](connection.table("t")))
+    assert connection.table("t").row(b"b") == {b"f:q": b"of b"}
+    assert connection.is_table_enabled("t")
+    connection.close()
+    with pytest.raises(AssertionError):
+        connection.tables()
+    connection.open()
+    assert connection.tables() == [b"t"]
+    assert connection.table("t").row(b"a") == {b"f:q": b"of a"}
+    connection.close()
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_timeout_that_a_pool_s_user_takes_care_of_leaves_no_answer(way: HeldAnswers, goes_on: bool) -> None:
+    pool = ConnectionPool(1, host="127.0.0.1", port=way.port, timeout=200)
+    with pool.connection() as connection:
+        timed_out(way, connection, connection.tables)
+        if goes_on:
+            assert connection.is_table_enabled("t")
+    with pool.connection() as connection:
+        assert connection.is_table_enabled("t")
+        connection.close()

@@ -1,11 +1,14 @@
 """Each call goes to the server that has its row; where that fails, by another way, and no write twice."""
 
+import contextlib
 import random
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from thriftpy2.protocol.exc import TProtocolException
 from thriftpy2.transport import TTransportException
 
 from hbtable.happybase.routed_client import RoutedClient
@@ -22,8 +25,12 @@ class Server:
         self.cluster = cluster
         self.address = address
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        self.breaks = False
-        self.scanners = 0
+        self.breaks: Exception | None = None
+        self.closed = 0
+        """So many connections to it were."""
+
+    def close(self) -> None:
+        self.closed += 1
 
     def __getattr__(self, method: str) -> Any:
         if method.startswith("__"):
@@ -31,8 +38,8 @@ class Server:
 
         def call(*arguments: Any) -> Any:
             self.calls.append((method, arguments))
-            if self.breaks:
-                raise TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes")
+            if self.breaks is not None:
+                raise self.breaks
             return self.cluster.answer(self, method, arguments)
 
         return call
@@ -49,7 +56,9 @@ class Cluster:
         self.servers = {address: Server(self, address) for address in (HOME, FIRST, SECOND)}
         self.dead: set[Any] = set()
         self.routes = Routes(threading.Lock())
-        self.client = RoutedClient(self.servers[HOME], HOME, self.routes, self.connect, lambda: None)
+        self.client = RoutedClient(
+            self.servers[HOME], HOME, self.routes, self.connect, self.servers[HOME].close, lambda: None
+        )
         self.connected: list[Any] = []
 
     def connect(self, address: Any) -> Server:
@@ -132,7 +141,7 @@ def test_a_server_that_cannot_be_reached_is_gone_around_for_a_while() -> None:
 def test_a_connection_that_breaks_repeats_a_read_and_no_write(method: str, again: bool) -> None:
     cluster = Cluster()
     broken = cluster.servers[SECOND]
-    broken.breaks = True
+    broken.breaks = TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes")
     call = getattr(cluster.client, method)
     if again:
         assert call(b"t", b"z", None) == HOME
@@ -141,7 +150,7 @@ def test_a_connection_that_breaks_repeats_a_read_and_no_write(method: str, again
             call(b"t", b"z", None)
     assert broken.names() == [method]
     assert cluster.servers[HOME].names() == [method] * again
-    broken.breaks = False
+    broken.breaks = None
     assert cluster.client.getRow(b"t", b"z", None) == HOME, "it is not asked at once"
 
 
@@ -149,9 +158,57 @@ def test_the_seed_s_own_break_is_the_caller_s() -> None:
     cluster = Cluster()
     cluster.regions = [(b"", HOME)]
     cluster.client.getRow(b"t", b"a", {})
-    cluster.servers[HOME].breaks = True
+    cluster.servers[HOME].breaks = TTransportException(TTransportException.END_OF_FILE, "TSocket read 0 bytes")
     with pytest.raises(TTransportException):
         cluster.client.getRow(b"t", b"a", {})
+    assert cluster.servers[HOME].closed == 1
+
+
+Break = Callable[[RoutedClient, int], object]
+BREAKS: dict[str, Break] = {
+    "read": lambda client, scanner: client.getRow(b"t", b"z", {}),
+    "reads": lambda client, scanner: client.getRows(b"t", [b"z"], {}),
+    "write": lambda client, scanner: client.mutateRow(b"t", b"z", [], {}),
+    "batch": lambda client, scanner: client.mutateRows(b"t", [SimpleNamespace(row=b"z")], {}),
+    "open": lambda client, scanner: client.scannerOpen(b"t", b"z", [], {}),
+    "fetch": lambda client, scanner: client.scannerGetList(scanner, 10),
+    "close": lambda client, scanner: client.scannerClose(scanner),
+}
+BROKEN = [TimeoutError(), TTransportException(TTransportException.END_OF_FILE), TProtocolException()]
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("call", BREAKS)
+def test_a_connection_that_breaks_is_closed_and_not_used_again(call: str, error: Exception) -> None:
+    """What is left of its answer would be the next call's."""
+    cluster = Cluster()
+    client, owner = cluster.client, cluster.servers[SECOND]
+    scanner = client.scannerOpen(b"t", b"q", [], {})
+    assert scanner == 12
+    owner.breaks = error
+    with contextlib.suppress(type(error)):
+        BREAKS[call](client, scanner)
+    owner.breaks = None
+    assert owner.closed == 1
+    asked = len(owner.calls)
+    assert client.getRow(b"t", b"z", {}) == HOME
+    if call != "close":
+        assert client.scannerGetList(scanner, 10) == HOME, "which says that it does not know it"
+        assert client.scannerClose(scanner) is None, "the first error is to be seen, and not that of closing"
+    assert len(owner.calls) == asked
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("method", ["getRow", "mutateRow", "scannerGetList", "getTableNames", "createTable"])
+def test_the_seed_s_connection_is_closed_when_it_breaks(method: str, error: Exception) -> None:
+    cluster = Cluster()
+    cluster.regions = []
+    home = cluster.servers[HOME]
+    cluster.client.getRow(b"t", b"a", {})
+    home.breaks = error
+    with pytest.raises(type(error)):
+        getattr(cluster.client, method)(b"t", b"a", {})
+    assert home.closed == 1
 
 
 def test_tablets_that_moved_are_found_again_and_changes_of_a_table_at_once() -> None:
