@@ -1,7 +1,10 @@
 """Errors as callers of the library get them: a server's answers as hbtable's own, by the Java class that clients of
 HBase are told, and where that says too little, by the message; and whole sentences where HBase says a word or two."""
 
+import copy
 import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from hbtable import errors
@@ -68,6 +71,21 @@ def spelled_out(error: HbtableError) -> HbtableError:
         if found:
             return type(error)(message.format(*found.groups()))
     return error
+
+
+def of_one_part(error: HbtableError, parts: Sequence[AbstractSet[bytes]], number: int, ways: str) -> HbtableError:
+    """The error of a batch of which the part with this number ended with `error`, and those behind it were not sent.
+    `parts`: the rows of each. `ways`: what the parts do, with a place for how many there are."""
+    before, behind = set[bytes]().union(*parts[:number]), set[bytes]().union(*parts[number + 1 :])
+    mine = parts[number]
+    told = copy.copy(error)
+    told.args = (
+        f"{error}; this was for {len(mine)} of the {len(before | mine | behind)} rows of the batch, which "
+        f"{ways.format(len(parts))}: {len(before - mine)} others were written before, and "
+        f"{len(behind - before - mine)} were not sent",
+    )
+    told.__cause__ = error.__cause__
+    return told
 
 
 def translated(error: ShellError, changes_nothing: bool = False) -> HbtableError:

@@ -9,13 +9,13 @@ connection breaks in the middle of a call, a read is done again by another way; 
 its error is the caller's.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, final
 
 from hbtable.errors import AccessDenied, HbtableError
 from hbtable.hbase.admin.structs import AdminScan
+from hbtable.library.refusals import of_one_part
 from hbtable.library.routes import Address, Routes
 from hbtable.library.server_calls import READS, ServerCalls
 from hbtable.shell.errors import BrokenOff, CannotConnect
@@ -178,7 +178,8 @@ class RoutedCalls:
             except HbtableError as error:
                 if method == _OF_ROWS or len(parts) == 1:
                     raise
-                raise _of_one_part(error, [len({row_of(one) for one in some}) for some in parts.values()], number)
+                rows = [{row_of(one) for one in some} for some in parts.values()]
+                raise of_one_part(error, rows, number, "go to {} servers")
         return found
 
     def _read(self, arguments: Sequence[Any], call: Callable[[ServerCalls, Sequence[Any]], Any]) -> list[Any]:
@@ -188,17 +189,6 @@ class RoutedCalls:
             for one in part:
                 by_row.setdefault(one.row, []).append(one)
         return [by_row[row].pop() for row in arguments[1] if by_row.get(row)]
-
-
-def _of_one_part(error: HbtableError, rows: Sequence[int], number: int) -> HbtableError:
-    """The error of the part with this number; `rows`: how many there are in each."""
-    told = copy.copy(error)
-    told.args = (
-        f"{error}; this was for {rows[number]} of the {sum(rows)} rows of the batch, which go to {len(rows)} servers: "
-        f"{sum(rows[:number])} others were written before, and {sum(rows[number + 1 :])} were not sent",
-    )
-    told.__cause__ = error.__cause__
-    return told
 
 
 def _row_of(method: str, arguments: Sequence[Any]) -> tuple[bytes, bytes] | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, final
 
-from hbtable.errors import NotSupported
+from hbtable.errors import HbtableError, NotSupported
 from hbtable.hbase.admin.structs import (
     AdminAggregate,
     AdminAggregation,
@@ -19,6 +19,7 @@ from hbtable.hbase.admin.structs import (
     AdminRow,
     AdminScan,
 )
+from hbtable.library.refusals import of_one_part
 from hbtable.library.server_admin import ServerAdmin
 from hbtable.library.server_calls import Calls
 from hbtable.model.aggregation import AggregatedGroup, AggregatedPage, Aggregation
@@ -58,12 +59,22 @@ class ServerTable:
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
-        """Up to a thousand rows in a call, and so all or nothing where one is refused. Only HBase's own call says that
-        the log is not to be written, and only ours deletes families without their names: those deletes are written to
-        the log, and so is everything of a batch that has both kinds."""
-        send = self._mutate_without_log if all(map(_skips_log, mutations)) else self._mutate_logged
-        for first in range(0, len(mutations), _ROWS_AT_ONCE):
-            send(mutations[first : first + _ROWS_AT_ONCE])
+        """Up to a thousand rows in a call, and so all or nothing where one is refused; of several calls an error says
+        how many rows were written. Only HBase's own call says that the log is not to be written, and only ours deletes
+        families without their names: those deletes are written to the log, and so is everything of a batch that has
+        both kinds."""
+        unlogged = all(map(_skips_log, mutations))
+        send = self._mutate_without_log if unlogged else self._mutate_logged
+        parts: Sequence[Sequence[RowMutation]] = _of_one_time(mutations) if unlogged else [mutations]
+        sent = [part[at : at + _ROWS_AT_ONCE] for part in parts for at in range(0, len(part), _ROWS_AT_ONCE)]
+        for number, some in enumerate(sent):
+            try:
+                send(some)
+            except HbtableError as error:
+                if len(sent) == 1:
+                    raise
+                rows = [{mutation.row for mutation in part} for part in sent]
+                raise of_one_part(error, rows, number, "go in {} calls")
 
     @switches
     def _mutate_logged(self, mutations: Sequence[RowMutation]) -> None:
@@ -72,16 +83,16 @@ class ServerTable:
 
     @switches
     def _mutate_without_log(self, mutations: Sequence[RowMutation]) -> None:
-        """Those of one batch have one time."""
-        for time, alike in groupby(mutations, lambda mutation: mutation.operations[0][3]):
-            batches = [
-                self._server.struct("BatchMutation", row=mutation.row, mutations=list(self._without_log(mutation)))
-                for mutation in alike
-            ]
-            if time < 0:
-                self._server.hbase("mutateRows", self.name, batches, {})
-            else:
-                self._server.hbase("mutateRowsTs", self.name, batches, time, {})
+        """All of one time."""
+        time = mutations[0].operations[0][3]
+        batches = [
+            self._server.struct("BatchMutation", row=mutation.row, mutations=list(self._without_log(mutation)))
+            for mutation in mutations
+        ]
+        if time < 0:
+            self._server.hbase("mutateRows", self.name, batches, {})
+        else:
+            self._server.hbase("mutateRowsTs", self.name, batches, time, {})
 
     def _without_log(self, mutation: RowMutation) -> Iterator[Any]:
         for kind, family, qualifier, _, value in mutation.operations:
@@ -184,6 +195,11 @@ def _scan(request: ScanRequest) -> AdminScan:
 
 def _after(position: AdminPosition | None) -> ScanPosition | None:
     return None if position is None else ScanPosition(*position)
+
+
+def _of_one_time(mutations: Sequence[RowMutation]) -> list[list[RowMutation]]:
+    """In their order. Each mutation is of one time: those of one batch are."""
+    return [list(alike) for _, alike in groupby(mutations, lambda mutation: mutation.operations[0][3])]
 
 
 def _skips_log(mutation: RowMutation) -> bool:
