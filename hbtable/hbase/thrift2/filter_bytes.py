@@ -4,10 +4,12 @@ Filter { string name = 1; bytes serialized_filter = 2 }, the name being that of 
 message. What the filter language cannot say is refused.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from hbtable.hbase.errors import BadArgument
+from hbtable.model.values import shown
 
 _MAX_DEPTH: Final = 50
 _MAX_FILTERS: Final = 1000
@@ -19,8 +21,15 @@ _BYTES: Final = 2
 _FIXED32: Final = 5
 _VARINT_BYTES: Final = 10
 """At most, of a number of 64 bits."""
+_LITERAL: Final = 16
 _DOTALL: Final = 32
 _FLAGS: Final = ((1, "d"), (2, "i"), (4, "x"), (8, "m"), (64, "u"))
+_LITERAL_FLAGS: Final = frozenset("iu")
+"""Those that mean something beside LITERAL."""
+_KNOWN_FLAGS: Final = sum(bit for bit, _ in _FLAGS) | _LITERAL | _DOTALL
+_UTF_8: Final = frozenset(("", "UTF-8", "UTF8"))
+_JAVA: Final = frozenset(("", "JAVA"))
+_SPECIAL: Final = re.compile(rb"[\\^$.|?*+()\[\]{}]")
 _COMPARATORS: Final = {"BinaryComparator": b"binary:", "BinaryPrefixComparator": b"binaryprefix:"}
 
 Message = dict[int, list[int | bytes]]
@@ -183,12 +192,28 @@ def _comparator(outer: Message) -> bytes:
     if name == "SubstringComparator":
         return b"substring:" + _bytes(inner, 1)
     if name == "RegexStringComparator":
-        flags = _number(inner, 2)
-        on = "".join(letter for bit, letter in _FLAGS if flags & bit)
-        off = "" if flags & _DOTALL else "-s"
-        prefix = f"(?{on}{off})" if on or off else ""
-        return b"regexstring:" + prefix.encode() + _bytes(inner, 1)
+        return b"regexstring:" + _regex(inner)
     raise BadArgument(f"filterBytes compares by a {name}, which the filter language cannot say")
+
+
+def _regex(inner: Message) -> bytes:
+    """Its pattern, with its flags as the pattern says them itself."""
+    flags, charset, engine = _number(inner, 2), _text(inner, 3), _text(inner, 4)
+    unknown = flags & ~_KNOWN_FLAGS
+    if unknown:
+        raise BadArgument(f"filterBytes holds a regular expression with the flag {unknown:#x}, which is not supported")
+    if charset.upper() not in _UTF_8:
+        raise BadArgument(f"filterBytes holds a regular expression over {shown(charset)}; only UTF-8 is supported")
+    if engine.upper() not in _JAVA:
+        raise BadArgument(f"filterBytes holds a regular expression of engine {shown(engine)}; only JAVA is supported")
+    pattern = _bytes(inner, 1)
+    on = "".join(letter for bit, letter in _FLAGS if flags & bit)
+    off = "" if flags & _DOTALL else "-s"
+    if flags & _LITERAL:
+        pattern = _SPECIAL.sub(rb"\\\g<0>", pattern)
+        on, off = "".join(letter for letter in on if letter in _LITERAL_FLAGS), ""
+    prefix = f"(?{on}{off})" if on or off else ""
+    return prefix.encode() + pattern
 
 
 def _quoted(value: bytes) -> bytes:

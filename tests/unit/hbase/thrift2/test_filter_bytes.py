@@ -4,7 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hbtable.encoding.varint import encode
+from hbtable.filters import comparators
+from hbtable.filters.expression import Value
 from hbtable.filters.grammar import parse
+from hbtable.filters.searching import Searches, here
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.thrift2.filter_bytes import as_text
 
@@ -75,6 +79,51 @@ def test_what_the_language_cannot_say_is_refused_by_name() -> None:
         as_text(named(b"FuzzyRowFilter"))
     with pytest.raises(BadArgument, match="LongComparator"):
         as_text(named(b"ValueFilter", compare(2, named(b"LongComparator"))))
+
+
+def regex(pattern: bytes, flags: int, charset: bytes = b"UTF-8", engine: bytes = b"") -> bytes:
+    inner = field(1, pattern) + b"\x10" + encode(flags) + field(3, charset) + (field(4, engine) if engine else b"")
+    return named(b"ValueFilter", compare(2, named(b"RegexStringComparator", inner)))
+
+
+UNIX_LINES, CASE_INSENSITIVE, COMMENTS, LITERAL, DOTALL, CANON_EQ, UNICODE_CLASSES = 1, 2, 4, 16, 32, 128, 256
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "found", "passed"),
+    [
+        (b"a.b", LITERAL, b"xa.by", b"aab"),
+        (b"a.b", LITERAL | DOTALL | COMMENTS, b"xa.by", b"aab"),
+        (b"A (b)", LITERAL | CASE_INSENSITIVE, b"a (B)", b"a b"),
+        (rb"\E\Q.[0]{1}+*?^$|", LITERAL, rb"<\E\Q.[0]{1}+*?^$|>", b"0"),
+        (b"a\n'b\xc3\xa9", LITERAL, b"a\n'b\xc3\xa9", b"a\nb"),
+        (b"a.b", 0, b"a-b", b"a\nb"),
+        (b"a.b", DOTALL, b"a\nb", b"ab"),
+        (b"a.b", UNIX_LINES, b"a\rb", b"a\nb"),
+    ],
+)
+def test_a_regular_expression_means_what_its_flags_say(pattern: bytes, flags: int, found: bytes, passed: bytes) -> None:
+    for charset, engine in ((b"UTF-8", b""), (b"utf-8", b"JAVA")):
+        tree = parse(as_text(regex(pattern, flags, charset, engine)))
+        assert isinstance(tree, Value)
+        test = comparators.test_of(tree.comparison, Searches(here, lambda: None), lambda row, cells: ())
+        assert test(found)
+        assert not test(passed)
+
+
+@pytest.mark.parametrize(
+    ("flags", "charset", "engine", "said"),
+    [
+        (UNICODE_CLASSES | DOTALL, b"UTF-8", b"", "the flag 0x100, which is not supported"),
+        (CANON_EQ, b"UTF-8", b"", "the flag 0x80, "),
+        (LITERAL | 1 << 20, b"UTF-8", b"", "the flag 0x100000, "),
+        (DOTALL, b"ISO-8859-1", b"", "over 'ISO-8859-1'; only UTF-8"),
+        (DOTALL, b"UTF-8", b"JONI", "of engine 'JONI'; only JAVA"),
+    ],
+)
+def test_a_regular_expression_of_another_kind_is_refused(flags: int, charset: bytes, engine: bytes, said: str) -> None:
+    with pytest.raises(BadArgument, match=said):
+        as_text(regex(b"a", flags, charset, engine))
 
 
 @given(st.binary(max_size=40))
