@@ -10,7 +10,7 @@ from hbtable.hbase.conversion import shown
 from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
 from hbtable.model.file_settings import families_as_done
-from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema, TableSchema
+from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema, TableSchema, keep_deleted_cells
 from hbtable.model.schema_limits import check_counts
 from hbtable.model.values import shown as as_given
 
@@ -143,7 +143,7 @@ def _attributes(given: TColumnFamilyDescriptor) -> dict[str, str]:
 def described(schema: TableSchema) -> TTableDescriptor:
     families = families_as_done(schema)
     attributes = dict(schema.attributes)
-    durability = attributes.get(_DURABILITY, _DURABILITIES[0])
+    durability = attributes.get(_DURABILITY, _DURABILITIES[0]).upper()
     if schema.split_bytes:
         attributes[_MAX_FILESIZE] = str(schema.split_bytes)
     return TTableDescriptor(
@@ -182,18 +182,18 @@ def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
         _BLOOMS.index(family.bloom),
         _COMPRESSIONS.index(family.compression),
         _number_or_zero(kept, "DFS_REPLICATION"),
-        numbers.get(kept["DATA_BLOCK_ENCODING"], 0),
-        _KEEP.index(kept["KEEP_DELETED_CELLS"]) if kept["KEEP_DELETED_CELLS"] in _KEEP else 0,
+        numbers.get(kept["DATA_BLOCK_ENCODING"].upper(), 0),
+        _KEEP.index(keep_deleted_cells(family)),
         family.max_versions,
         family.min_versions,
         _number_or_zero(kept, "REPLICATION_SCOPE"),
         family.ttl_seconds,
         family.block_cache,
-        kept.get("CACHE_BLOOMS_ON_WRITE") == "true",
-        kept.get("CACHE_DATA_ON_WRITE") == "true",
-        kept.get("CACHE_INDEX_ON_WRITE") == "true",
-        kept.get("COMPRESS_TAGS") != "false",
-        kept.get("EVICT_BLOCKS_ON_CLOSE") == "true",
+        _is_true(kept.get("CACHE_BLOOMS_ON_WRITE", "false")),
+        _is_true(kept.get("CACHE_DATA_ON_WRITE", "false")),
+        _is_true(kept.get("CACHE_INDEX_ON_WRITE", "false")),
+        _is_true(kept.get("COMPRESS_TAGS", "true")),
+        _is_true(kept.get("EVICT_BLOCKS_ON_CLOSE", "false")),
         family.in_memory,
     )
 
@@ -215,10 +215,14 @@ def _choice(known: tuple[str, ...], field: int | None, said: Mapping[str, str], 
 
 
 def _flag_of(field: bool | None, said: Mapping[str, str], name: str, default: bool) -> bool:
-    """As Java reads it: true is true, anything else is not."""
     if field is not None:
         return field
-    return said[name].lower() == "true" if name in said else default
+    return _is_true(said[name]) if name in said else default
+
+
+def _is_true(text: str) -> bool:
+    """As Java reads it: true in upper or lower case is true, anything else is not."""
+    return text.lower() == "true"
 
 
 def _whole(text: str, bits: int) -> int | None:

@@ -7,7 +7,7 @@ import pytest
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.thrift2.descriptors import described, family_schema, table_schema
-from hbtable.model.schema import FOREVER_SECONDS, FamilySchema, TableSchema
+from hbtable.model.schema import FOREVER_SECONDS, FamilySchema, TableSchema, keep_deleted_cells
 
 SENT = (
     ("CACHE_BLOOMS_ON_WRITE", "false"),
@@ -78,6 +78,40 @@ def test_a_table_that_is_read_and_written_back_is_the_same() -> None:
     families = {b"f": OWN, b"h": replace(OWN, name=b"h", max_versions=9)}
     schema = TableSchema(b"t", families, 7, 1000, (("mine", "2"),))
     assert table_schema(described(schema), 7) == schema
+
+
+@pytest.mark.parametrize("kept", ["true", "True", "TRUE", "ttl", "TTL", "false", "other", ""])
+def test_deleted_cells_are_kept_as_before_where_a_family_is_written_back(kept: str) -> None:
+    """The attribute is obeyed in upper and lower case."""
+    family = FamilySchema(b"f", attributes=(("KEEP_DELETED_CELLS", kept),))
+    found = column(table(family))
+    assert ("FALSE", "TRUE", "TTL")[found.keep_deleted_cells or 0] == keep_deleted_cells(family)
+    for sent in (found, found._replace(keep_deleted_cells=None)):
+        assert keep_deleted_cells(family_schema(sent)) == keep_deleted_cells(family)
+
+
+FLAGS = {
+    "CACHE_BLOOMS_ON_WRITE": "cache_blooms_on_write",
+    "CACHE_DATA_ON_WRITE": "cache_data_on_write",
+    "CACHE_INDEX_ON_WRITE": "cache_indexes_on_write",
+    "COMPRESS_TAGS": "compress_tags",
+    "EVICT_BLOCKS_ON_CLOSE": "evict_blocks_on_close",
+}
+
+
+@pytest.mark.parametrize(("name", "field"), FLAGS.items())
+@pytest.mark.parametrize(("text", "expected"), [("TRUE", True), ("true", True), ("FALSE", False), ("no", False)])
+def test_flags_are_read_in_upper_and_lower_case(name: str, field: str, text: str, expected: bool) -> None:
+    """The shell keeps them in upper case."""
+    found = column(table(FamilySchema(b"f", attributes=((name, text),))))
+    assert getattr(found, field) is expected
+    assert dict(family_schema(found).attributes)[name] == ("true" if expected else "false")
+
+
+def test_names_are_read_in_lower_case_too() -> None:
+    family = FamilySchema(b"f", attributes=(("DATA_BLOCK_ENCODING", "fast_diff"),))
+    assert dict(family_schema(column(table(family))).attributes)["DATA_BLOCK_ENCODING"] == "FAST_DIFF"
+    assert described(TableSchema(b"t", attributes=(("DURABILITY", "skip_wal"),))).durability == 1
 
 
 def test_fields_that_were_sent_go_over_attributes_that_were_read() -> None:
