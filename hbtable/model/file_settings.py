@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from hbtable.model.family_attributes import plain_name
 from hbtable.model.schema import FamilySchema, TableSchema
 
 NEVER_COMPRESSED: Final = "LZO"
@@ -35,12 +36,6 @@ def done_for(families: Collection[FamilySchema]) -> FileSettings:
     # A Bloom filter costs little and saves a read per file and lookup, so "NONE", Thrift's default, gets ROW.
     bloom = "ROWCOL" if any(family.bloom == "ROWCOL" for family in families) else "ROW"
     return FileSettings(compression, max(1, min(family.block_bytes for family in families)), bloom)
-
-
-def plain_name(attribute: str) -> str:
-    """The shell keeps what stands in METADATA and CONFIGURATION of a family under their names."""
-    group, _, name = attribute.partition("/")
-    return name if group in ("METADATA", "CONFIGURATION") else attribute
 
 
 def promises_what_is_not_done(attribute: str, value: str, compression: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -9,6 +10,7 @@ from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableD
 from hbtable.hbase.conversion import shown
 from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
+from hbtable.model.family_attributes import CONFIGURATION, METADATA, OWN_NAMES, plain_name
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema, TableSchema, keep_deleted_cells
 from hbtable.model.schema_limits import check_counts
@@ -59,7 +61,8 @@ def shown_name(canonical: bytes) -> TTableName:
     return TTableName(*names.split(canonical))
 
 
-def table_schema(given: TTableDescriptor, version: int = 1) -> TableSchema:
+def table_schema(given: TTableDescriptor, version: int = 1, before: TableSchema | None = None) -> TableSchema:
+    """`before`: what is altered by it."""
     columns, name = given.columns or (), table_name(given.table_name)
     check_counts(names.shown(name), len(columns), chain((len(given.attributes or ()),), map(_attribute_count, columns)))
     attributes = _texts(given.attributes)
@@ -70,16 +73,19 @@ def table_schema(given: TTableDescriptor, version: int = 1) -> TableSchema:
     split_bytes = attributes.pop(_MAX_FILESIZE, "")
     return TableSchema(
         name,
-        _families(columns),
+        _families(columns, {} if before is None else before.families),
         version,
         max(0, _number(_MAX_FILESIZE, split_bytes, 64)) if split_bytes else 0,
         _sorted(attributes),
     )
 
 
-def _families(given: Iterable[TColumnFamilyDescriptor]) -> dict[bytes, FamilySchema]:
+def _families(
+    given: Iterable[TColumnFamilyDescriptor], before: Mapping[bytes, FamilySchema]
+) -> dict[bytes, FamilySchema]:
     found: dict[bytes, FamilySchema] = {}
-    for family in map(family_schema, given):
+    for column in given:
+        family = family_schema(column, before.get(column.name))
         if family.name in found:
             raise BadArgument(f"Family {shown(family.name)} already exists so cannot be added")
         found[family.name] = family
@@ -90,15 +96,15 @@ def _attribute_count(given: TColumnFamilyDescriptor) -> int:
     return len(given.attributes or ()) + len(given.configuration or ())
 
 
-def checked_family(table: str, given: TColumnFamilyDescriptor) -> FamilySchema:
+def checked_family(table: str, given: TColumnFamilyDescriptor, before: FamilySchema | None = None) -> FamilySchema:
     """Checks a family that is added to a table, or changed."""
     check_counts(table, 1, (_attribute_count(given),))
-    return family_schema(given)
+    return family_schema(given, before)
 
 
-def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
-    """A setting that has a field is taken from it where it was sent, and else from the attribute that says the same. A
-    time to live of 0 or less means for ever."""
+def family_schema(given: TColumnFamilyDescriptor, before: FamilySchema | None = None) -> FamilySchema:
+    """`before`: what is changed by it. A setting that has a field is taken from it where it was sent, and else from the
+    attribute that says the same. A time to live of 0 or less means for ever."""
     attributes = _attributes(given)
     said = {name: text for name in _SETTINGS if (text := attributes.pop(name, ""))}
     for name, bits in _NUMBERS.items():
@@ -106,7 +112,7 @@ def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
             _number(name, attributes[name], bits)
     defaults = FamilySchema(given.name)
     ttl_seconds = _count(given.time_to_live, said, _TTL, FOREVER_SECONDS)
-    return FamilySchema(
+    made = FamilySchema(
         given.name,
         max_versions=_count(given.max_versions, said, _VERSIONS, 1),
         min_versions=_count(given.min_versions, said, _MIN_VERSIONS, 0),
@@ -120,11 +126,13 @@ def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
         new_version_behavior=_flag_of(None, said, _NEW_VERSION_BEHAVIOR, False),
         attributes=_sorted({name: value for name, value in attributes.items() if _ALWAYS.get(name) != value}),
     )
+    return made if before is None else _where_it_was(made, before)
 
 
 def _attributes(given: TColumnFamilyDescriptor) -> dict[str, str]:
     """With the fields of what hbtable keeps as attributes."""
-    attributes = {**_texts(given.attributes), **(given.configuration or {})}
+    attributes = _texts(given.attributes)
+    attributes |= {CONFIGURATION + name: value for name, value in (given.configuration or {}).items()}
     for field, name in _FLAGS.items():
         flag = getattr(given, field)
         if flag is not None:
@@ -138,6 +146,29 @@ def _attributes(given: TColumnFamilyDescriptor) -> dict[str, str]:
     if given.dfs_replication is not None:
         attributes["DFS_REPLICATION"] = str(given.dfs_replication)
     return attributes
+
+
+def _is_configuration(attribute: str) -> bool:
+    """The library, and earlier versions, keep it as it comes: it has a dot in its name."""
+    return attribute.startswith(CONFIGURATION) or ("." in attribute and not attribute.startswith(METADATA))
+
+
+def _shown_as(attribute: str) -> str:
+    """What the shell keeps under METADATA by the name of a setting says nothing of that setting."""
+    name = plain_name(attribute)
+    is_own = name in OWN_NAMES or name in _SETTINGS or name.startswith((METADATA, CONFIGURATION))
+    return attribute if is_own else name
+
+
+def _where_it_was(family: FamilySchema, before: FamilySchema) -> FamilySchema:
+    """The family with the attributes of `before` where that has them: under METADATA, or without a group."""
+    places: dict[str, str] = {}
+    for name, _ in before.attributes:
+        if not _is_configuration(name):
+            places[_shown_as(name)] = name
+        elif not name.startswith(CONFIGURATION):
+            places[CONFIGURATION + name] = name
+    return replace(family, attributes=_sorted({places.get(name, name): text for name, text in family.attributes}))
 
 
 def described(schema: TableSchema) -> TTableDescriptor:
@@ -156,8 +187,8 @@ def described(schema: TableSchema) -> TTableDescriptor:
 
 def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
     kept = {**_ALWAYS, **dict(family.attributes)}
-    configuration = {name: value for name, value in kept.items() if "." in name}
-    attributes = {name: value for name, value in kept.items() if "." not in name}
+    configuration = {plain_name(name): value for name, value in kept.items() if _is_configuration(name)}
+    attributes = {_shown_as(name): value for name, value in kept.items() if not _is_configuration(name)}
     attributes |= {
         _INDEX_BLOCK_ENCODING: "NONE",
         _VERSIONS: str(family.max_versions),

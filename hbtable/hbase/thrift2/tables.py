@@ -170,7 +170,7 @@ class Thrift2TableCalls:
     def modifyTable(self, descriptor: TTableDescriptor) -> None:
         """All of it from now on, families included."""
         known = self._admin.record(table_name(descriptor.table_name)).schema
-        self._cluster.admin.alter_table(table_schema(descriptor, known.version + 1))
+        self._cluster.admin.alter_table(table_schema(descriptor, known.version + 1, known))
 
     @switches
     def addColumnFamily(self, name: TTableName, descriptor: TColumnFamilyDescriptor) -> None:
@@ -187,7 +187,7 @@ class Thrift2TableCalls:
     @switches
     def modifyColumnFamily(self, name: TTableName, descriptor: TColumnFamilyDescriptor) -> None:
         schema = self._admin.record(table_name(name)).schema
-        family = checked_family(shown(schema.name), descriptor)
+        family = checked_family(shown(schema.name), descriptor, schema.families.get(descriptor.name))
         self._check_family(schema, family.name, "modified")
         self._alter(schema, {**schema.families, family.name: family})
 

@@ -4,7 +4,8 @@ Tables of older versions may ask for more, and go on as they are: only what a ch
 """
 
 from hbtable.errors import InvalidRequest
-from hbtable.model.file_settings import COMPACTED, ENCRYPTIONS, NEVER_COMPRESSED, plain_name, promises_what_is_not_done
+from hbtable.model.family_attributes import plain_name
+from hbtable.model.file_settings import COMPACTED, ENCRYPTIONS, NEVER_COMPRESSED, promises_what_is_not_done
 from hbtable.model.names import shown
 from hbtable.model.schema import (
     MAJOR_COMPACTION,

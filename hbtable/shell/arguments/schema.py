@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.model.family_attributes import OWN_NAMES
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, OFFERED_COMPRESSIONS
 from hbtable.shell.arguments.options import no_such_constant, whole
 from hbtable.shell.context import text_of
@@ -16,12 +17,6 @@ from hbtable.shell.errors import ArgumentError, ServerError
 from hbtable.shell.language.literals import Value, shown
 
 Given = dict[Value, Value]
-_KEPT: Final = frozenset(
-    b"INDEX_BLOCK_ENCODING REPLICATION_SCOPE ENCRYPTION ENCRYPTION_KEY "
-    b"STORAGE_POLICY DFS_REPLICATION IS_MOB MOB_THRESHOLD MOB_COMPACT_PARTITION_POLICY "
-    b"CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE CACHE_BLOOMS_ON_WRITE EVICT_BLOCKS_ON_CLOSE PREFETCH_BLOCKS_ON_OPEN "
-    b"COMPRESS_TAGS COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR COMPRESSION_COMPACT_MINOR".split()
-)
 _NUMBERS: Final = (b"REPLICATION_SCOPE", b"DFS_REPLICATION", b"MOB_THRESHOLD")
 _OF_TABLE: Final = frozenset(
     b"OWNER READONLY COMPACTION_ENABLED SPLIT_ENABLED MERGE_ENABLED NORMALIZATION_ENABLED MEMSTORE_FLUSHSIZE "
@@ -40,6 +35,7 @@ _ENUMS: Final[dict[Value, tuple[str, tuple[str, ...]]]] = {
     ),
     b"IN_MEMORY_COMPACTION": ("MemoryCompactionPolicy", ("NONE", "BASIC", "EAGER", "ADAPTIVE")),
 }
+_KEPT: Final = frozenset(map(str.encode, OWN_NAMES)) - _ENUMS.keys()
 _PIECE: Final = re.compile(r"(\d+)\s*([A-Za-z]+)")
 _SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 _BYTES: Final = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -57,6 +53,8 @@ def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> Admin
             changed[field] = read(value)
         elif key in (b"METADATA", b"CONFIGURATION"):
             for inner, held in _pairs(value, name):
+                if inner not in OWN_NAMES:
+                    attributes.pop(inner, None)  # where Thrift2 keeps it
                 _keep(attributes, f"{name}/{inner}", held)
         elif key in _ENUMS:
             attributes[name] = _enum(key, value)

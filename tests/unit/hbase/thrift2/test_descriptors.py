@@ -30,7 +30,7 @@ OWN = FamilySchema(
     block_bytes=8192,
     locality_group="g",
     new_version_behavior=True,
-    attributes=(*SENT, ("mine", "1")),
+    attributes=tuple(sorted((*SENT, ("CONFIGURATION/a.b", "2"), ("METADATA/mine", "1"), ("METADATA/other.one", "3")))),
 )
 """Has no setting that is the default."""
 ODD = ["x", "²", "99999999999999999999", "1.5"]
@@ -77,7 +77,7 @@ def test_a_size_that_is_no_number_is_refused(value: str) -> None:
 def test_a_table_that_is_read_and_written_back_is_the_same() -> None:
     families = {b"f": OWN, b"h": replace(OWN, name=b"h", max_versions=9)}
     schema = TableSchema(b"t", families, 7, 1000, (("mine", "2"),))
-    assert table_schema(described(schema), 7) == schema
+    assert table_schema(described(schema), 7, schema) == schema
 
 
 @pytest.mark.parametrize("kept", ["true", "True", "TRUE", "ttl", "TTL", "false", "other", ""])
@@ -114,14 +114,47 @@ def test_names_are_read_in_lower_case_too() -> None:
     assert described(TableSchema(b"t", attributes=(("DURABILITY", "skip_wal"),))).durability == 1
 
 
+def test_what_people_add_to_a_family_is_described_by_its_own_name() -> None:
+    found = column(table(OWN))
+    assert {name for name in found.attributes or {} if b"mine" in name or b"other" in name} == {b"mine", b"other.one"}
+    assert found.configuration == {"a.b": "2"}
+
+
+def test_what_the_library_and_earlier_versions_keep_without_a_group_is_described_as_well() -> None:
+    family = FamilySchema(b"f", attributes=(("a.b", "2"), ("mine", "1")))
+    found = column(table(family))
+    assert (found.configuration, (found.attributes or {})[b"mine"]) == ({"a.b": "2"}, b"1")
+
+
+def test_what_people_add_without_having_it_is_kept_as_the_shell_shows_it() -> None:
+    """What has no group is METADATA in describe."""
+    sent = TColumnFamilyDescriptor(b"f", {b"mine": b"1"}, {"a": "2"})
+    assert family_schema(sent).attributes == (("CONFIGURATION/a", "2"), ("mine", "1"))
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        *("METADATA/mine", "mine", "METADATA/a.b", "a.b", "CONFIGURATION/a.b", "CONFIGURATION/a"),
+        *("METADATA/TTL", "METADATA/KEEP_DELETED_CELLS", "METADATA/METADATA/x", "METADATA/"),
+    ],
+)
+def test_what_people_add_stays_where_it_was(attribute: str) -> None:
+    """What is kept under METADATA by the name of a setting is not that setting."""
+    family = FamilySchema(b"f", attributes=((attribute, "TRUE"),))
+    found = family_schema(column(table(family)), family)
+    assert [one for one in found.attributes if one not in SENT] == [(attribute, "TRUE")]
+    assert (found.ttl_seconds, keep_deleted_cells(found)) == (FOREVER_SECONDS, "FALSE")
+
+
 def test_fields_that_were_sent_go_over_attributes_that_were_read() -> None:
-    made = family_schema(column(table(OWN))._replace(max_versions=5, time_to_live=0))
+    made = family_schema(column(table(OWN))._replace(max_versions=5, time_to_live=0), OWN)
     assert made == replace(OWN, max_versions=5, ttl_seconds=FOREVER_SECONDS)
 
 
 def test_attributes_that_say_what_a_field_says_are_obeyed_where_the_field_was_not_sent() -> None:
-    attributes = column(table(OWN)).attributes
-    assert family_schema(TColumnFamilyDescriptor(b"f", attributes)) == OWN
+    found = column(table(OWN))
+    assert family_schema(TColumnFamilyDescriptor(b"f", found.attributes, found.configuration), OWN) == OWN
 
 
 def test_attributes_without_a_text_are_as_those_that_were_not_sent() -> None:
