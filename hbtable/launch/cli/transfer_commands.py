@@ -57,7 +57,8 @@ def import_(
     the same names is no row. An empty field is no cell.
 
     A field of either that begins with a quote ends with one; both are no part of the value, and a quote within is
-    written twice. What else has a quote at the beginning of a field is a bad record.
+    written twice. What else has a quote at the beginning of a field is a bad record of one line, and the next line
+    begins another: of a value of several lines with a quote missing, the others may be taken for rows.
 
     Of Parquet, what export wrote comes back as it was: a record a cell, or with --types the bytes of each value. So do
     other files with a field row of bytes, and all others named family:qualifier, as Table.to_arrow has them. Files that

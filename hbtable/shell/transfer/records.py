@@ -27,6 +27,9 @@ ROW_KEY: Final = "HBASE_ROW_KEY"
 TIMESTAMP_KEY: Final = "HBASE_TS_KEY"
 _LARGEST_FIELD: Final = 1 << 30
 """Of CSV and TSV, above the largest cell; Python's own limit is 128 KiB."""
+_LARGEST_RECORD: Final = 128 << 20
+"""Bytes of a record of several lines: a server takes half of it in a call, unless told otherwise. So much is read, and
+in memory, before a quote counts as one that nothing closes."""
 _SHOWN_CHARACTERS: Final = 40
 _RECORD: Final = '{"row": ..., "cells": [...]}'
 _CELL: Final = '{"column": ..., "timestamp": ..., "value": ...}'
@@ -236,34 +239,53 @@ def _field(text: str) -> bytes:
 
 def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str] | BadRecord, bytes, int]]:
     """(fields, the bytes they were, offset behind them in the file): a record with line breaks in quotes is one. Quotes
-    stand around a whole field, or they are no quotes of a file but signs of a value."""
-    held: list[bytes] = []
+    stand around a whole field, or they are no quotes of a file but signs of a value.
 
-    def texts() -> Iterator[str]:
-        for line in iter(file.readline, b""):
-            held.append(line)
-            yield line.decode("utf-8", "surrogateescape")
-
+    A bad record is one line: where a quote is missing, what was read behind it are other records."""
     csv.field_size_limit(_LARGEST_FIELD)
-    reader = csv.reader(texts(), delimiter=separator, strict=True)
+    held: list[bytes] = []
+    reader = csv.reader(_texts(file, held), delimiter=separator, strict=True)
+    behind = file.tell()
     while True:
         try:
             fields: list[str] | BadRecord = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            fields = _unreadable(str(error))
+            fields = _unreadable(str(error), len(held) - 1)
+            del held[1:]
+            file.seek(behind + len(held[0]))
+            reader = csv.reader(_texts(file, held), delimiter=separator, strict=True)
         raw = b"".join(held)
         held.clear()
-        yield fields, raw, file.tell()
+        behind = file.tell()
+        yield fields, raw, behind
 
 
-def _unreadable(why: str) -> BadRecord:
-    """`why`: the words of Python's reader."""
+def _texts(file: IO[bytes], held: list[bytes]) -> Iterator[str]:
+    """The lines of a file; `held` gets the bytes of each, and is emptied by whoever has a record of them. They end
+    where a record of several would be too large, as if the file ended there."""
+    size = 0
+    for line in iter(file.readline, b""):
+        size = size + len(line) if held else len(line)
+        if held and size > _LARGEST_RECORD:
+            return
+        held.append(line)
+        yield line.decode("utf-8", "surrogateescape")
+
+
+def _unreadable(why: str, further: int) -> BadRecord:
+    """`why`: the words of Python's reader. `further`: so many lines it had read behind the record's first one."""
     if "unexpected end of data" in why:
         return BadRecord(
-            "a field begins with a quote that nothing closes, and takes the rest of the file with it: close it; a "
-            "quote that belongs to a value is written twice, in a field in quotes"
+            "a field begins with a quote that nothing closes, to the end of the file or in the next "
+            f"{_LARGEST_RECORD >> 20} MiB: close it; a quote that belongs to a value is written twice, in a field in "
+            "quotes"
+        )
+    if "expected after" in why and further:
+        return BadRecord(
+            f"a field begins with a quote, and the next one, {further} lines further, does not end it, as the field "
+            "goes on behind it: close the field where it ends, and write each quote that belongs to its value twice"
         )
     if "expected after" in why:
         return BadRecord(

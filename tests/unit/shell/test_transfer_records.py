@@ -2,23 +2,19 @@
 
 import datetime
 import decimal
-import io
-import itertools
 import json
-import re
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from hbtable.hbase.admin.structs import AdminCell, AdminMutation, AdminOperation, AdminRow
+from hbtable.hbase.admin.structs import AdminMutation, AdminOperation
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import ArgumentError
-from hbtable.shell.transfer.exporting import ExportOptions, text_of
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.reading import records
-from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
+from hbtable.shell.transfer.records import BadRecord, Fields, from_json
 
 
 def of(timestamp: object) -> bytes:
@@ -97,12 +93,6 @@ def test_a_byte_order_mark_is_no_part_of_a_row(tmp_path: Path, columns: tuple[st
         list(records(tmp_path / "file", "csv", columns, 0))
 
 
-def test_a_field_may_be_as_large_as_a_cell() -> None:
-    value = "x" * (10 << 20)
-    [(fields, _, _)] = list(lines(io.BytesIO(f"r,{value}\n".encode()), ","))
-    assert fields == ["r", value]
-
-
 CELL = '{"column": "f:q", "value": "v"}'
 
 
@@ -159,66 +149,6 @@ def test_a_record_of_any_shape_is_a_row_or_a_message_of_ours() -> None:
             assert said is None or path[0] in said or "record" in said
             tried += 1
     assert tried == 6 * len(values)
-
-
-def test_a_carriage_return_without_quotes_is_a_bad_record() -> None:
-    found = list(lines(io.BytesIO(b"a\rb,1\nc,2\n"), ","))
-    assert isinstance(found[0][0], BadRecord)
-    assert found[1] == (["c", "2"], b"c,2\n", 10)
-
-
-@pytest.mark.parametrize("separator", [",", "\t"])
-@pytest.mark.parametrize("quotes", [1, 2, 3])
-def test_a_quote_anywhere_takes_nothing_with_it(separator: str, quotes: int) -> None:
-    """A line is read as it stands, or it is a bad record whole, with what an open quote took in."""
-    field = rf'"(?:[^"]|"")*"|[^"\n{separator}][^\n{separator}]*|'
-    whole_record = re.compile(f"(?:{field})(?:{separator}(?:{field}))*\n")
-    for places in itertools.combinations_with_replacement(range(len("r2,b c,d") + 1), quotes):
-        line = f"r2{separator}b c{separator}d"
-        for place in reversed(places):
-            line = f'{line[:place]}"{line[place:]}'
-        text = f"r1{separator}a\n{line}\nr3{separator}e\n"
-        read = list(lines(io.BytesIO(text.encode()), separator))
-        assert b"".join(raw for _, raw, _ in read).decode() == text
-        for fields, raw, _ in read:
-            assert isinstance(fields, BadRecord) == (not whole_record.fullmatch(raw.decode())), raw
-            if not isinstance(fields, BadRecord):
-                found = re.findall(f"(?:^|{separator})({field})(?=[{separator}\n])", raw.decode())
-                assert fields == [one[1:-1].replace('""', '"') if one[:1] == '"' else one for one in found]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [(b'r,"a\ns,b\n', "a quote that nothing closes"), (b'r,"a" b\ns,b\n', "behind the quote that closes it")],
-)
-def test_a_bad_quote_is_named(tmp_path: Path, line: bytes, said: str) -> None:
-    """Also in the line that names the fields."""
-    file = tmp_path / "rows.csv"
-    file.write_bytes(b"HBASE_ROW_KEY,f:a\n" + line)
-    record = next(records(file, "csv", (), 0))[0]
-    assert isinstance(record, BadRecord)
-    assert said in str(record)
-    file.write_bytes(line)
-    with pytest.raises(ArgumentError, match=f"line 1, which is to name the fields: .*{said}"):
-        list(records(file, "csv", (), 0))
-
-
-@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
-def test_every_byte_comes_back_from_an_export_wherever_it_stands(form: str, separator: str) -> None:
-    options = ExportOptions(b"t", Path("rows"), form, ["f:a", "f:b"])
-    values = [made % byte for byte in (bytes([number]) for number in range(256)) for made in PLACES]
-    rows = [AdminRow(value, [AdminCell(b"f:a", 1, value), AdminCell(b"f:b", 1, value)]) for value in values]
-    fields = Fields(["HBASE_ROW_KEY", "f:a", "f:b"])
-    found = []
-    for line, _, _ in lines(io.BytesIO(text_of(options, rows)), separator):
-        assert not isinstance(line, BadRecord)
-        found.append(fields.mutation(line))
-    assert [(one.row, *(operation.value for operation in one.operations or ())) for one in found] == [
-        (value, value, value) for value in values
-    ]
-
-
-PLACES = (b"%b", b"x%b", b"%bx", b"x%by", b"x%b\n", b"\n%bx")
 
 
 WRONG_CELLS = [(None, b"f:b", 2, b"2"), (b"r", None, 2, b"2"), (b"r", b"f:b", 2, None)]
