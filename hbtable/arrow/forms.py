@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, final
 import pyarrow as pa
 
 from hbtable.arrow.decoding import Decode, Undecodable, decoder
+from hbtable.arrow.field_names import field_name, field_of
 from hbtable.client.columns import Key, full
 from hbtable.client.given import bytes_of
 from hbtable.errors import WrongType, WrongValue
@@ -66,7 +67,7 @@ def wide_columns(given: Mapping[Key, pa.DataType | None]) -> list[WideColumn]:
         if any(name == one.name for one in columns):
             raise WrongValue(f"column {shown(name)} is asked for twice")
         asked = pa.binary() if type is None else type
-        columns.append(WideColumn(family, qualifier, asked, name.decode(errors="backslashreplace")))
+        columns.append(WideColumn(family, qualifier, asked, field_name(name)))
     return columns
 
 
@@ -78,7 +79,7 @@ class WideForm:
         """`row`: the field of rows. InvalidRequest."""
         self.columns = columns
         self._decoders: list[Decode] = [decoder(one.field_name, one.type) for one in columns]
-        fields = [pa.field(one.field_name, one.type) for one in columns]
+        fields = [field_of(one.field_name, one.name, one.type) for one in columns]
         _check_row_name(row, [field.name for field in fields])
         self.schema = pa.schema([pa.field(row, pa.binary(), False), *fields])
         self._numbers = {one.name: number for number, one in enumerate(columns)}

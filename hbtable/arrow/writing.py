@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types as kinds
 
 from hbtable.arrow.converting import converter, is_bytes, is_list, is_text
+from hbtable.arrow.field_names import column_of
 from hbtable.client.columns import Key, full
 from hbtable.client.given import bytes_of, members
 from hbtable.encoding.number_codes import NUMBER_CODES
@@ -114,7 +115,14 @@ def _targets(schema: pa.Schema, row: str, columns: Targets) -> dict[str, Key]:
             raise WrongType(f"the field {shown(name)} is {type(name).__name__}, and has to be text")
         if ":" not in name:
             raise WrongValue(f"field {name!r} names no column: say which, columns={{{name!r}: 'family:qualifier'}}")
-    return {name: name for name in names}
+    return {name: _named_for(schema, name) for name in names}
+
+
+def _named_for(schema: pa.Schema, name: str) -> bytes:
+    try:
+        return column_of(schema.field(_place(schema, name)))
+    except WrongValue as error:
+        raise WrongValue(f"{error}: say which, columns={{{name!r}: b'family:qualifier'}}") from None
 
 
 def _place(schema: pa.Schema, name: object) -> int:

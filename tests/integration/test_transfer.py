@@ -235,6 +235,24 @@ def test_a_typed_export_comes_back_as_it_was(server: WarmServer, tmp_path: Path,
     assert others == [first, first]
 
 
+@pytest.mark.parametrize("name", [b"f:\xff", rb"f:\xff", b"f:\xc3\xa4"])
+def test_a_column_of_any_name_comes_back_from_every_form(server: WarmServer, tmp_path: Path, name: bytes) -> None:
+    text = name.decode("utf-8", "surrogateescape")
+    with hbtable_library.connect("127.0.0.1", server.port) as database:
+        source = database.create_table(f"named-{name.hex()}", ["f"])
+        source.put("r", {name: "v"})
+        forms = {"csv": ["--columns", text], "tsv": ["--columns", text], "jsonl": [], "parquet": []}
+        for number, (form, more) in enumerate([*forms.items(), ("parquet", ["--types", f"{text}=text"])]):
+            file = str(tmp_path / f"{number}.{form}")
+            hbtable(server, "export", f"named-{name.hex()}", "-o", file, *more)
+            target = database.create_table(f"again-{name.hex()}-{number}", ["f"])
+            hbtable(server, "import", f"again-{name.hex()}-{number}", file)
+            assert list(target.scan()) == [(b"r", {name: b"v"})]
+        target = database.create_table(f"again-{name.hex()}", ["f"])
+        assert target.write_arrow(source.to_arrow({name: None}), "row") == 1
+        assert list(target.scan()) == [(b"r", {name: b"v"})]
+
+
 def test_a_typed_export_goes_on_when_the_value_is_right(server: WarmServer, tmp_path: Path) -> None:
     """What the other tablets gave is kept."""
     import pyarrow.parquet

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from hbtable.arrow.field_names import field_name
 from hbtable.arrow.forms import WideColumn, WideForm
 from hbtable.client.table_calls import TableCalls
 from hbtable.errors import HbtableError
@@ -74,4 +75,4 @@ class TableRelation(ds.Dataset):
 
 def wide_column(name: bytes, type: pa.DataType) -> WideColumn:
     family, _, qualifier = name.partition(b":")
-    return WideColumn(family, qualifier, type, name.decode(errors="backslashreplace"))
+    return WideColumn(family, qualifier, type, field_name(name))

@@ -20,7 +20,7 @@ from hbtable.shell.transfer import parts
 from hbtable.shell.transfer.origin import looked_at, origin_of, refuse_another
 from hbtable.shell.transfer.parts import ExportPart
 from hbtable.shell.transfer.progress import Progress
-from hbtable.shell.transfer.records import ROW_KEY, to_json
+from hbtable.shell.transfer.records import ROW_KEY, bytes_of_field, to_json
 from hbtable.shell.transfer.servers import LOOK_SECONDS, Reading, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
@@ -70,7 +70,7 @@ class _Export:
         self._looked = clock()
         self._typed = typed_rows(options)
         lossless = options.format in _LOSSLESS and not options.types
-        columns = list(options.types) or [name.encode() for name in options.columns]
+        columns = list(options.types) or [bytes_of_field(name) for name in options.columns]
         rows = _TYPED_PAGE_ROWS if options.types else options.page_rows
         self._reading = Reading(
             options.table, Wanted(columns, newest=not lossless, lifetimes=lossless), rows, pieces=lossless
@@ -252,7 +252,7 @@ def _refuse_to_overwrite(options: ExportOptions, goes_on: bool) -> None:
 
 
 def _origin(server: TransferServer, options: ExportOptions) -> State:
-    typed = [f"{name.decode('utf-8', 'backslashreplace')}={type}" for name, type in options.types.items()]
+    typed = [f"{name.decode('utf-8', 'surrogateescape')}={type}" for name, type in options.types.items()]
     columns = ["--types", *typed] if typed else list(options.columns)
     return origin_of(server, options.table, file_format=options.format, columns=columns)
 
@@ -269,7 +269,7 @@ def text_of(options: ExportOptions, rows: Sequence[AdminRow]) -> bytes:
     made = []
     for row in rows:
         values = {cell.column: cell.value for cell in row.cells or ()}
-        found = [values.get(name.encode(), b"") for name in options.columns]
+        found = [values.get(bytes_of_field(name), b"") for name in options.columns]
         made.append([one.decode("utf-8", "surrogateescape") for one in (row.row, *found)])
     return _lines(options, made)
 

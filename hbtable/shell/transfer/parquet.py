@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, final
 
+from hbtable.errors import WrongValue
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import ArgumentError, ShellError
@@ -108,10 +109,10 @@ def read_rows(path: Path, columns: Sequence[str], offset: int) -> Iterator[tuple
         file = _pyarrow(".parquet").ParquetFile(path)
     except (ValueError, OSError) as error:
         raise ShellError(f"{path} is no Parquet file: {error}") from None
-    own = list(file.schema_arrow.names)
-    names = list(columns) or own
-    if len(names) != len(own):
-        raise ArgumentError(f"{path} has {len(own)} columns, and {len(names)} are named")
+    count = len(file.schema_arrow.names)
+    if columns and len(columns) != count:
+        raise ArgumentError(f"{path} has {count} columns, and {len(columns)} are named")
+    names = list(columns) or _names(path, file.schema_arrow)
     if sorted(names) == sorted(_CELLS):
         return _cells(_records(file, offset), [names.index(name) for name in _CELLS], offset)
     from hbtable.shell.transfer.parquet_values import ROW, is_as_read, values_of
@@ -119,6 +120,16 @@ def read_rows(path: Path, columns: Sequence[str], offset: int) -> Iterator[tuple
     if not columns and is_as_read(file.schema_arrow):
         names = [ROW_KEY if name == ROW else name for name in names]
     return _wide(_batches(file, offset), values_of(file.schema_arrow, names), Fields(names), offset)
+
+
+def _names(path: Path, schema: Any) -> list[str]:
+    """The columns that the file's fields are named for. ArgumentError."""
+    from hbtable.arrow.field_names import column_of
+
+    try:
+        return [column_of(field).decode("utf-8", "surrogateescape") for field in schema]
+    except WrongValue as error:
+        raise ArgumentError(f"{path}: {error}; name all columns of the file with --columns") from None
 
 
 def _batches(file: Any, offset: int) -> Iterator[Any]:

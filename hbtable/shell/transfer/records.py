@@ -203,14 +203,14 @@ class Fields:
         self._columns = []
         for place, name in enumerate(names):
             if name and name not in (ROW_KEY, TIMESTAMP_KEY):
-                family, _, qualifier = name.encode().partition(b":")
+                family, _, qualifier = bytes_of_field(name).partition(b":")
                 self._columns.append((place, family, qualifier))
 
     def mutation(self, fields: Sequence[str]) -> AdminMutation:
         """Empty fields are no cells. BadRecord."""
         if len(fields) != self._width:
             raise BadRecord(f"{len(fields)} fields where {self._width} belong: {self._names}")
-        return self.mutation_of_values([_field(text) if text else None for text in fields])
+        return self.mutation_of_values([bytes_of_field(text) if text else None for text in fields])
 
     def mutation_of_values(self, values: Sequence[bytes | None]) -> AdminMutation:
         """None is no cell. BadRecord."""
@@ -232,7 +232,7 @@ class Fields:
         return AdminMutation(row, operations)
 
 
-def _field(text: str) -> bytes:
+def bytes_of_field(text: str) -> bytes:
     """Bytes that are not UTF-8 come through as they are."""
     return text.encode("utf-8", "surrogateescape")
 

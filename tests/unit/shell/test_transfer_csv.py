@@ -110,6 +110,24 @@ def test_a_bad_quote_is_named(tmp_path: Path, line: bytes, said: str) -> None:
         list(records(file, "csv", (), 0))
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_a_column_that_is_no_utf8_comes_back_from_an_export(tmp_path: Path, form: str) -> None:
+    r"""It is no column of the letters \xff either."""
+    names = ["f:\udcff", r"f:\xff"]
+    cells = [AdminCell(b"f:\xff", 1, b"byte"), AdminCell(rb"f:\xff", 1, b"letters")]
+    text = text_of(ExportOptions(b"t", Path("rows"), form, names), [AdminRow(b"r", cells)])
+    separator = "," if form == "csv" else "\t"
+    first = separator.join(["HBASE_ROW_KEY", *names]).encode("utf-8", "surrogateescape") + b"\n"
+    for columns in ([], ["HBASE_ROW_KEY", *names]):
+        (tmp_path / "rows").write_bytes(text if columns else first + text)
+        ((record, _),) = records(tmp_path / "rows", form, columns, 0)
+        assert not isinstance(record, BadRecord)
+        assert [(one.qualifier, one.value) for one in record.operations or ()] == [
+            (b"\xff", b"byte"),
+            (rb"\xff", b"letters"),
+        ]
+
+
 @pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
 def test_every_byte_comes_back_from_an_export_wherever_it_stands(form: str, separator: str) -> None:
     options = ExportOptions(b"t", Path("rows"), form, ["f:a", "f:b"])
