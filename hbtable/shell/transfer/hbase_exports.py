@@ -18,6 +18,7 @@ from hbtable.model.names import shown
 from hbtable.model.values import LARGEST_I64
 from hbtable.shell.copying.columns import MortalValue
 from hbtable.shell.errors import ArgumentError
+from hbtable.shell.transfer.pieces import in_pieces
 from hbtable.shell.transfer.records import BadRecord
 from hbtable.shell.transfer.sequence_file import DamagedStretch, SequenceFile, SequenceRecord, check_checksums
 
@@ -26,9 +27,6 @@ _VALUE: Final = "org.apache.hadoop.hbase.client.Result"
 _ROW, _FAMILY, _QUALIFIER, _TIME, _TYPE, _CELL_VALUE, _TAGS = range(1, 8)
 _PUT_TYPE: Final = 4
 _TTL_TAG: Final = 8
-_PIECE_CELLS: Final = 10_000
-_PIECE_BYTES: Final = 8 << 20
-"""A row of more becomes several changes: a server takes no call of any size."""
 _SUCCESS: Final = "_SUCCESS"
 
 
@@ -88,24 +86,11 @@ def _read(
         error.place = f"{path}, byte {record.offset}"
         yield error, number
         return
-    pieces = list(_in_pieces(operations))
+    pieces = list(in_pieces(operations))
     for piece in pieces[:-1]:
         yield AdminMutation(row, piece), number - 1
     if pieces:
         yield AdminMutation(row, pieces[-1]), number
-
-
-def _in_pieces(operations: list[AdminOperation]) -> Iterator[list[AdminOperation]]:
-    piece: list[AdminOperation] = []
-    size = 0
-    for one in operations:
-        piece.append(one)
-        size += len(one.value)
-        if len(piece) >= _PIECE_CELLS or size >= _PIECE_BYTES:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
 
 
 def _row(record: SequenceRecord) -> tuple[bytes, list[AdminOperation]]:

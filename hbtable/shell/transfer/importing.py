@@ -90,8 +90,12 @@ class _Rounds:
         self._waiting: list[list[AdminMutation]] = [[] for _ in range(workers.count)]
         self._rejected: list[tuple[str, BadRecord]] = []
         self._records = 0
+        self._rows = 0
+        """Of one row several records may stand behind each other."""
+        self._last_row = b""
         self._bytes = 0
-        self._under_way: list[Future[int]] = []
+        self._under_way: list[Future[None]] = []
+        self._rows_under_way = 0
         self._leaving: list[tuple[str, BadRecord]] = []
         self._offset = -1
         self._bad = 0
@@ -102,6 +106,8 @@ class _Rounds:
         """True when the round is full."""
         self._waiting[crc32(row.row) % self._workers.count].append(row)
         self._bytes += sum(len(one.value) for one in row.operations or ())
+        self._rows += row.row != self._last_row
+        self._last_row = row.row
         return self._is_full()
 
     def reject(self, place: str, record: BadRecord) -> bool:
@@ -119,7 +125,8 @@ class _Rounds:
         jobs = [self._job(batch) for batch in self._waiting if batch]
         self._waiting = [[] for _ in range(self._workers.count)]
         self._leaving, self._rejected = self._rejected, []
-        self._records = self._bytes = 0
+        self._rows_under_way = self._rows
+        self._records = self._rows = self._bytes = 0
         self._offset, self._bad = behind, bad
         self._under_way = self._workers.start(jobs)
 
@@ -127,7 +134,8 @@ class _Rounds:
         """The round under way is acknowledged, and remembered so, on return. ShellError."""
         if self._offset < 0:
             return
-        self.done += sum(outcomes(self._under_way))
+        outcomes(self._under_way)
+        self.done += self._rows_under_way
         self._rejects.keep(self._leaving)
         if self._clock() - self._looked > LOOK_SECONDS:
             self.look()
@@ -143,14 +151,13 @@ class _Rounds:
         (self.origin,) = outcomes(self._workers.start([lambda server: looked_at(server, table, origin, left)]))
         self._looked = self._clock()
 
-    def _job(self, batch: list[AdminMutation]) -> Callable[[TransferServer], int]:
+    def _job(self, batch: list[AdminMutation]) -> Callable[[TransferServer], None]:
         size = self._options.batch_rows
 
-        def write(server: TransferServer) -> int:
+        def write(server: TransferServer) -> None:
             for start in range(0, len(batch), size):
                 self._workers.go_on()
                 server.write(self._options.table, batch[start : start + size])
-            return len(batch)
 
         return write
 

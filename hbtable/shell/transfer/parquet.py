@@ -16,6 +16,7 @@ from hbtable.errors import WrongValue
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import ArgumentError, ShellError
+from hbtable.shell.transfer.pieces import Piece
 from hbtable.shell.transfer.records import ROW_KEY, BadRecord, Fields, family_and_qualifier, timestamp_of
 
 _CELLS: Final = ("row", "column", "timestamp", "value")
@@ -149,28 +150,30 @@ def _records(file: Any, offset: int) -> Iterator[tuple[object, ...]]:
 def _cells(
     found: Iterator[tuple[object, ...]], places: Sequence[int], offset: int
 ) -> Iterator[tuple[AdminMutation | BadRecord, int]]:
-    """Neighbouring cells of one row are one mutation."""
+    """Neighbouring cells of one row are one mutation, or of a long row several."""
     row: bytes | None = None
-    operations: list[AdminOperation] = []
+    piece = Piece()
     number = offset
     for record in found:
         key, column, timestamp, value = (record[place] for place in places)
         if row is not None and key != row:
-            yield AdminMutation(row, operations), number
-            row, operations = None, []
+            yield AdminMutation(row, piece.operations), number
+            row, piece = None, Piece()
         number += 1
         try:
             found_row, operation = _cell(key, column, timestamp, value)
         except BadRecord as error:
             if row is not None:  # first: an import may be broken off behind the bad record, and goes on there
-                yield AdminMutation(row, operations), number - 1
-                row, operations = None, []
+                yield AdminMutation(row, piece.operations), number - 1
+                row, piece = None, Piece()
             yield _bad(error, number, record), number
             continue
         row = found_row
-        operations.append(operation)
+        if piece.add(operation):
+            yield AdminMutation(row, piece.operations), number
+            row, piece = None, Piece()
     if row is not None:
-        yield AdminMutation(row, operations), number
+        yield AdminMutation(row, piece.operations), number
 
 
 def _cell(key: object, column: object, timestamp: object, value: object) -> tuple[bytes, AdminOperation]:

@@ -33,6 +33,7 @@ from hbtable.shell.copying.regions import regions_from
 from hbtable.shell.copying.thrift1_peer import Thrift1Peer
 from hbtable.shell.copying.thrift2_peer import Thrift2Peer
 from hbtable.shell.errors import ArgumentError, CannotConnect, ServerError
+from hbtable.shell.transfer.pieces import bytes_of, in_pieces
 
 State = dict[str, object]
 T = TypeVar("T")
@@ -311,18 +312,18 @@ def _cells(mutation: AdminMutation) -> Row:
 
 
 def _calls(rows: Sequence[AdminMutation], rows_once: bool = False) -> Iterator[list[AdminMutation]]:
-    """Calls of a few megabytes. `rows_once`: a row that comes again is in a later call, so that its last record wins
-    where the server keeps no order within a call."""
+    """Calls of a few megabytes, also of a row that has more. `rows_once`: a row that comes again is in a later call, so
+    that its last record wins where the server keeps no order within a call."""
     some: list[AdminMutation] = []
     keys: set[bytes] = set()
     size = 0
-    for row in rows:
-        if some and ((rows_once and row.row in keys) or size >= _PAGE_BYTES):
+    for piece in (row._replace(operations=some) for row in rows for some in in_pieces(row.operations or ())):
+        if some and ((rows_once and piece.row in keys) or size >= _PAGE_BYTES):
             yield some
             some, keys, size = [], set(), 0
-        some.append(row)
-        keys.add(row.row)
-        size += sum(len(one.value) for one in row.operations or ())
+        some.append(piece)
+        keys.add(piece.row)
+        size += len(piece.row) + sum(map(bytes_of, piece.operations or ()))
     if some:
         yield some
 

@@ -16,7 +16,7 @@ import pytest
 from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.copying.columns import lifetime_of
 from hbtable.shell.errors import ArgumentError
-from hbtable.shell.transfer import hbase_exports, sequence_file
+from hbtable.shell.transfer import sequence_file
 from hbtable.shell.transfer.hbase_exports import read_results
 from hbtable.shell.transfer.records import BadRecord
 from tests.golden.make_hbase_exports import ARCHIVE, EXPORTS, MORTAL
@@ -116,7 +116,7 @@ def test_reading_goes_on_behind_any_record(exports: Path, name: str) -> None:
 
 def test_a_long_row_comes_in_pieces(exports: Path, expected: list[Cell], monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is broken off within a row begins with the whole row again."""
-    monkeypatch.setattr(hbase_exports, "_PIECE_CELLS", 7)
+    monkeypatch.setattr("hbtable.shell.transfer.pieces._PIECE_CELLS", 7)
     pieces = [
         (found, number) for found, number in read_results(exports / "none", 0) if isinstance(found, AdminMutation)
     ]
