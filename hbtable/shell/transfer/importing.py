@@ -19,6 +19,7 @@ from hbtable.shell.transfer.origin import FilesDigest, looked_at, origin_of, ref
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.reading import HAVE_OFFSETS, BadRecord, files_to_read, header, records
+from hbtable.shell.transfer.refused import Refusal, Sent, bad_record, write
 from hbtable.shell.transfer.rejects import Rejects
 from hbtable.shell.transfer.servers import LOOK_SECONDS, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
@@ -81,68 +82,90 @@ class _Rounds:
         clock: Callable[[], float],
     ) -> None:
         self.done = 0
+        self.bad = 0
+        """Records that were skipped in rounds that are acknowledged."""
         self.origin: State = {}
         self._workers = workers
         self._options = options
         self._progress = progress
         self._rejects = rejects
         self._source = source
-        self._waiting: list[list[AdminMutation]] = [[] for _ in range(workers.count)]
-        self._rejected: list[tuple[str, BadRecord]] = []
+        self._places = Places(options.path, options.format)
+        self._waiting: list[list[Sent]] = [[] for _ in range(workers.count)]
+        self._rejected: list[tuple[int, BadRecord]] = []
+        """Each with the offset behind it."""
         self._records = 0
-        self._rows = 0
-        """Of one row several records may stand behind each other."""
         self._last_row = b""
         self._bytes = 0
-        self._under_way: list[Future[None]] = []
+        self._under_way: list[Future[list[Refusal]]] = []
         self._rows_under_way = 0
-        self._leaving: list[tuple[str, BadRecord]] = []
+        self._leaving: list[tuple[int, BadRecord]] = []
         self._offset = -1
-        self._bad = 0
         self._clock = clock
         self._looked = clock()
 
-    def add(self, row: AdminMutation) -> bool:
+    def add(self, row: AdminMutation, before: int, behind: int) -> bool:
         """True when the round is full."""
-        self._waiting[crc32(row.row) % self._workers.count].append(row)
+        counts = row.row != self._last_row  # of one row several records may stand behind each other
+        self._waiting[crc32(row.row) % self._workers.count].append(Sent(row, before, behind, counts))
         self._bytes += sum(len(one.value) for one in row.operations or ())
-        self._rows += row.row != self._last_row
         self._last_row = row.row
         return self._is_full()
 
-    def reject(self, place: str, record: BadRecord) -> bool:
+    def reject(self, behind: int, record: BadRecord) -> bool:
         """True when the round is full."""
-        self._rejected.append((place, record))
+        self._rejected.append((behind, record))
         return self._is_full()
+
+    def may_reject(self) -> bool:
+        """One more, as far as it is known yet what the server refuses."""
+        return self.bad + len(self._leaving) + len(self._rejected) < self._options.skip_bad
 
     def _is_full(self) -> bool:
         self._records += 1
         return self._records >= self._options.batch_rows * self._workers.count or self._bytes >= _ROUND_BYTES
 
-    def send(self, behind: int, bad: int) -> None:
+    def send(self, behind: int) -> None:
         """Everything before `behind` is in this round or an earlier one. Waits for the earlier one."""
         self.settle()
         jobs = [self._job(batch) for batch in self._waiting if batch]
+        self._rows_under_way = sum(one.counts for batch in self._waiting for one in batch)
         self._waiting = [[] for _ in range(self._workers.count)]
         self._leaving, self._rejected = self._rejected, []
-        self._rows_under_way = self._rows
-        self._records = self._rows = self._bytes = 0
-        self._offset, self._bad = behind, bad
+        self._records = self._bytes = 0
+        self._offset = behind
         self._under_way = self._workers.start(jobs)
 
     def settle(self) -> None:
-        """The round under way is acknowledged, and remembered so, on return. ShellError."""
+        """The round under way is acknowledged, and remembered so, on return. ShellError, also where too many of its
+        records are bad: then it is not remembered, and the next try begins with it."""
         if self._offset < 0:
             return
-        outcomes(self._under_way)
-        self.done += self._rows_under_way
-        self._rejects.keep(self._leaving)
+        refused = [one for some in outcomes(self._under_way) for one in some]
+        self._skip(refused)
+        self.done += self._rows_under_way - sum(one.sent.counts for one in refused)
         if self._clock() - self._looked > LOOK_SECONDS:
             self.look()
-        came = {"rows": self.done, "bad": self._bad, "offset": self._offset}
+        came = {"rows": self.done, "bad": self.bad, "offset": self._offset}
         self._progress.save({**self.origin, **self._source.read_up_to(self._offset), **came})
         self._progress.show(self.done, self._offset)
         self._under_way, self._leaving, self._offset = [], [], -1
+
+    def _skip(self, refused: Sequence[Refusal]) -> None:
+        """Those of the round that could not be read, and those that the server refused. ShellError names the first one
+        that is one too many."""
+        path, form = self._options.path, self._options.format
+        found = [*self._leaving, *((one.sent.behind, bad_record(path, form, one)) for one in refused)]
+        found.sort(key=lambda one: one[0])
+        most = self._options.skip_bad - self.bad
+        for behind, record in found[most : most + 1]:
+            raise self.too_many(behind, record)
+        self._rejects.keep([(self._places.of(behind, record), record) for behind, record in found])
+        self.bad += len(found)
+
+    def too_many(self, behind: int, record: BadRecord) -> ShellError:
+        """The error of a record that is not skipped."""
+        return ShellError(f"{self._places.of(behind, record)}: {record}; {_what_to_do(self._options.skip_bad)}")
 
     def look(self) -> None:
         """No round is under way. ShellError: the table is another one."""
@@ -151,15 +174,18 @@ class _Rounds:
         (self.origin,) = outcomes(self._workers.start([lambda server: looked_at(server, table, origin, left)]))
         self._looked = self._clock()
 
-    def _job(self, batch: list[AdminMutation]) -> Callable[[TransferServer], None]:
-        size = self._options.batch_rows
+    def _job(self, batch: list[Sent]) -> Callable[[TransferServer], list[Refusal]]:
+        size, most = self._options.batch_rows, self._options.skip_bad
 
-        def write(server: TransferServer) -> None:
+        def write_batch(server: TransferServer) -> list[Refusal]:
+            refused: list[Refusal] = []
             for start in range(0, len(batch), size):
                 self._workers.go_on()
-                server.write(self._options.table, batch[start : start + size])
+                if len(refused) <= most:
+                    refused += write(server, self._options.table, batch[start : start + size], most - len(refused))
+            return refused
 
-        return write
+        return write_batch
 
 
 def run_import(address: str, options: ImportOptions, clock: Callable[[], float]) -> str:
@@ -174,15 +200,15 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
     rounds = _Rounds(workers, options, progress, rejects, source, clock)
     try:
         (rounds.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
-        rounds.done, bad, offset = _came(progress, rounds.origin, source)
+        rounds.done, rounds.bad, offset = _came(progress, rounds.origin, source)
         (families,) = outcomes(workers.start([lambda server: server.families(options.table)]))
-        bad = _read(options, rounds, KnownFamilies(options.table, families), bad, offset)
+        _read(options, rounds, KnownFamilies(options.table, families), offset)
         rounds.look()
         told = workers.told()
     finally:
         workers.close()
         source.close()
-    skipped = f", {bad} bad records skipped" if bad else ""
+    skipped = f", {rounds.bad} bad records skipped" if rounds.bad else ""
     return progress.finish(rounds.done, "imported") + skipped + told
 
 
@@ -206,26 +232,23 @@ def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int,
     return rows, bad, offset
 
 
-def _read(options: ImportOptions, rounds: _Rounds, families: KnownFamilies, bad: int, offset: int) -> int:
-    """Reads all lines; returns how many were bad."""
+def _read(options: ImportOptions, rounds: _Rounds, families: KnownFamilies, offset: int) -> None:
+    """Reads all records."""
     behind = offset
-    places = Places(options.path, options.format)
     for record, end in records(options.path, options.format, options.columns, offset, families.check):
         before, behind = behind, end
         if not isinstance(record, BadRecord):
-            full = rounds.add(record)
-        elif bad >= options.skip_bad:
-            rounds.send(before, bad)  # the next try begins with the bad record
-            rounds.settle()
-            raise ShellError(f"{places.of(behind, record)}: {record}; {_what_to_do(options.skip_bad)}")
+            full = rounds.add(record, before, behind)
+        elif rounds.may_reject():
+            full = rounds.reject(behind, record)
         else:
-            bad += 1
-            full = rounds.reject(places.of(behind, record), record)
+            rounds.send(before)  # the next try begins with the bad record
+            rounds.settle()
+            raise rounds.too_many(behind, record)
         if full:
-            rounds.send(behind, bad)
-    rounds.send(behind, bad)
+            rounds.send(behind)
+    rounds.send(behind)
     rounds.settle()
-    return bad
 
 
 def _what_to_do(skipped: int) -> str:

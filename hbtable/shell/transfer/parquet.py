@@ -17,7 +17,7 @@ from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import ArgumentError, ShellError
 from hbtable.shell.transfer.pieces import Piece
-from hbtable.shell.transfer.records import ROW_KEY, BadRecord, Fields, family_and_qualifier, timestamp_of
+from hbtable.shell.transfer.records import ROW_KEY, BadRecord, Fields, family_and_qualifier, row_key, timestamp_of
 
 _CELLS: Final = ("row", "column", "timestamp", "value")
 _BATCH_RECORDS: Final = 10_000
@@ -178,8 +178,8 @@ def _cells(
 
 def _cell(key: object, column: object, timestamp: object, value: object) -> tuple[bytes, AdminOperation]:
     """The row and the put. BadRecord."""
-    if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes) and key):
-        raise BadRecord("row, column and value have to be bytes, and the row not empty")
+    if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes)):
+        raise BadRecord("row, column and value have to be bytes")
     time = -1 if timestamp is None else timestamp
     if type(time) is not int:
         kind = type(time).__name__
@@ -188,7 +188,7 @@ def _cell(key: object, column: object, timestamp: object, value: object) -> tupl
         )
     if timestamp is not None:
         timestamp_of("timestamp", time)
-    return key, AdminOperation(PUT, *family_and_qualifier("column", column), time, value)
+    return row_key(key), AdminOperation(PUT, *family_and_qualifier("column", column), time, value)
 
 
 def _wide(

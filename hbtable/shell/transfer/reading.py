@@ -20,7 +20,17 @@ _SEPARATORS: Final = {"csv": ",", "tsv": "\t"}
 HBASE_EXPORT: Final = "hbase-export"
 HAVE_OFFSETS: Final = ("jsonl", "csv", "tsv")
 """Of the others the whole file counts as read from the beginning."""
-__all__ = ["HAVE_OFFSETS", "HBASE_EXPORT", "BadRecord", "Record", "files_to_read", "header", "records"]
+__all__ = [
+    "HAVE_OFFSETS",
+    "HBASE_EXPORT",
+    "BadRecord",
+    "Record",
+    "bytes_of_record",
+    "files_to_read",
+    "header",
+    "json_line",
+    "records",
+]
 
 
 def files_to_read(path: Path, form: str) -> list[Path]:
@@ -63,6 +73,20 @@ def header(path: Path, form: str, columns: Sequence[str]) -> bytes:
         return next(lines(file, _SEPARATORS[form]), ([], b"", 0))[1]
 
 
+def bytes_of_record(path: Path, form: str, before: int, behind: int) -> bytes:
+    """Those of the record of a text file that ends at `behind`: from `before` on no other one does but the line that
+    names the fields."""
+    with path.open("rb") as file:
+        file.seek(before)
+        found = lines(file, _SEPARATORS[form]) if form in _SEPARATORS else _plain_lines(file)
+        return next(raw for _, raw, end in found if end >= behind)
+
+
+def _plain_lines(file: IO[bytes]) -> Iterator[tuple[object, bytes, int]]:
+    for line in iter(file.readline, b""):
+        yield None, line, file.tell()
+
+
 def _checked(path: Path, found: Iterator[tuple[Record, int]], check: Check) -> Iterator[tuple[Record, int]]:
     """The same, of a file without lines. A row that is refused is kept as a line of JSON that can be imported."""
     for record, behind in found:
@@ -73,12 +97,13 @@ def _checked(path: Path, found: Iterator[tuple[Record, int]], check: Check) -> I
             checked: Record = check(record)
         except BadRecord as error:
             checked = error
-            error.raw = _json_line(record)
+            error.raw = json_line(record)
             error.place = f"{path}, record {behind}"
         yield checked, behind
 
 
-def _json_line(row: AdminMutation) -> bytes:
+def json_line(row: AdminMutation) -> bytes:
+    """The row as a record of JSON lines."""
     cells = [
         AdminCell(b"%b:%b" % (one.family, one.qualifier), one.timestamp, one.value, ttl_millis=lifetime_of(one.value))
         for one in row.operations or ()

@@ -73,7 +73,7 @@ def from_json(line: bytes) -> AdminMutation:
     """The value of a cell with a time to live of its own is a MortalValue. BadRecord names the field and what it may
     be."""
     record = _member("the record", _loaded(line), dict, _RECORD)
-    row = _row_key(_bytes("row", _field_of("the record", record, "row", _RECORD)))
+    row = row_key(_bytes("row", _field_of("the record", record, "row", _RECORD)))
     operations = []
     cells = _member("cells", _field_of("the record", record, "cells", _RECORD), list, f"a list of {_CELL}")
     for number, given in enumerate(cells):
@@ -161,7 +161,8 @@ def _lifetime(where: str, given: object) -> int:
         ) from None
 
 
-def _row_key(row: bytes) -> bytes:
+def row_key(row: bytes) -> bytes:
+    """The same. BadRecord."""
     if not 0 < len(row) <= MAX_ROW_BYTES:
         raise BadRecord(f"a row key has 1 to {MAX_ROW_BYTES} bytes, this one {len(row)}")
     return row
@@ -214,7 +215,7 @@ class Fields:
 
     def mutation_of_values(self, values: Sequence[bytes | None]) -> AdminMutation:
         """None is no cell. BadRecord."""
-        row = _row_key(values[self._row] or b"")
+        row = row_key(values[self._row] or b"")
         timestamp = -1
         if self._timestamp >= 0:
             digits = values[self._timestamp] or b""
