@@ -122,16 +122,22 @@ class Catalog:
         then it must not come back. Not for the root."""
         new = readable.tablet(record)
         key = layout.key_of(record)
-        while not self._change(key, None, new, _tablet):
-            data = self._calls.record_at(key)
-            if data is None:
-                continue  # what was there has just been forgotten
-            found = _tablet(data, f"METADATA row {key!r}")
-            if not isinstance(found, GoneTablet) or record.generation < found.generation:
+        try:
+            while not self._change(key, None, new, _tablet):
+                data = self._calls.record_at(key)
+                if data is None:
+                    continue  # what was there has just been forgotten
+                found = _tablet(data, f"METADATA row {key!r}")
+                if not isinstance(found, GoneTablet) or record.generation < found.generation:
+                    return False
+                if self._change(key, data, new, _tablet):
+                    return True
+            return True
+        except OutcomeUnknown:
+            # Its server may have changed it by now, which says as much as if it had been there before.
+            if isinstance(self._read(key, _tablet), TabletRecord):
                 return False
-            if self._change(key, data, new, _tablet):
-                return True
-        return True
+            raise
 
     @switches
     def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
@@ -281,7 +287,8 @@ class Catalog:
 
     @switches
     def _change(self, key: bytes, expected: bytes | None, new: bytes | None, decode: Callable[[bytes, str], T]) -> bool:
-        """From `expected` (None: absent) to `new` (None: removed). False: the row holds something else.
+        """From `expected` (None: absent) to `new` (None: removed). False: the row holds something else, and this change
+        was not made.
 
         An unknown outcome is settled by reading: repeating the same compare-and-set cannot apply it twice, because the
         records that go in are new ones each time (generation, file list, or state and schema version differ). Those of
@@ -303,9 +310,9 @@ class Catalog:
                         continue  # it may still be under way; only one of the two can find what it expects
                 if current == new and (unsure or new is None):
                     return True
-                if current is None or expected is None or current == expected:
-                    return False
-                if decode(current, f"METADATA row {key!r}") != decode(expected, "the expected record"):
+                if _is_other(current, expected, lambda data: decode(data, f"METADATA row {key!r}")):
+                    if unsure:  # it may have been made, and somebody else have changed what it made
+                        raise OutcomeUnknown(f"METADATA row {key!r} has changed since a change of it had no answer")
                     return False
             except (OutcomeUnknown, LockLost):
                 raise
@@ -366,6 +373,11 @@ class Catalog:
             if self._file_system is not None:
                 self._file_system.write_file(ROOT_COPY_PATH, self._session.read(layout.ROOT_PATH).data)
             raise Conflict("the root tablet's record was changed by someone else at this moment") from None
+
+
+def _is_other(current: bytes | None, expected: bytes | None, decode: Callable[[bytes], object]) -> bool:
+    """Whether a row that did not match holds more than the expected record in the bytes of an older format."""
+    return current is None or expected is None or current == expected or decode(current) != decode(expected)
 
 
 def _plain(data: bytes, path: str) -> bytes:
