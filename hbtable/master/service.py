@@ -14,7 +14,6 @@ from hbtable.lockservice.toggles import Toggle
 from hbtable.master.space_quotas import SpaceQuotas
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.normalizer import Normalizer
-from hbtable.model import names
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
 from hbtable.quotas.settings import Subject
@@ -66,9 +65,6 @@ class MasterCalls(MasterService):
 
     @switches
     def disable_table(self, name: bytes) -> None:
-        self._check_master()
-        names.parse(name)
-        self._space.another_asks_to_disable(name)
         self._tables.disable_table(name, partial(self._space.another_disables, name))
 
     @switches

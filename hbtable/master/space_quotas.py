@@ -2,9 +2,10 @@
 change of the quotas (quotas.quotas_file), and refuse writes.
 
 With the policy DISABLE the master disables such a table, and remembers that it did: so it enables the table again when
-the limit is set anew or taken away, and no table that somebody else disabled. A table that is enabled meanwhile, as by
-truncating it, is measured as all are. Bytes are those of SSTables, as METADATA lists them: a table has its size also
-while nobody serves it, and while a server does not answer. A file that two tablets share after a split counts once.
+the limit is set anew or taken away, and no table that somebody else disabled, or asked to disable since. A table that
+is enabled meanwhile, as by truncating it, is measured as all are. Bytes are those of SSTables, as METADATA lists them:
+a table has its size also while nobody serves it, and while a server does not answer. A file that two tablets share
+after a split counts once.
 """
 
 import logging
@@ -86,21 +87,13 @@ class SpaceQuotas(BackgroundWork):
 
     @switches
     def another_disables(self, name: bytes, _state: TableState) -> None:
-        """Somebody else is about to disable the table, or goes on with that, so he enables it again. A file of quotas
-        that cannot be understood stops nobody."""
+        """Somebody else is about to disable the table, or goes on with that, or asks for it when it is disabled
+        already: so he enables it again. A file of quotas that cannot be understood stops nobody."""
         try:
             if name in self._file.read().disabled:
                 self._file.change(lambda known: known.with_disabled(name, False))
         except (Corruption, UnsupportedFormat) as error:
             log.warning("quotas on %s could not be changed: %s", shown(name), error)
-
-    @switches
-    def another_asks_to_disable(self, name: bytes) -> None:
-        """To be called before he waits for the table, as for the master that disables it: once that has ended he is
-        told that it is done."""
-        table = self._catalog.read_table(name)
-        if table is not None and table.state is not TableState.DISABLED:
-            self.another_disables(name, table.state)
 
     @switches
     def _look(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import DataDamaged, OutOfSpace, Unavailable
+from hbtable.errors import DataDamaged, OutOfSpace, TableNotEnabled, Unavailable
 from hbtable.model.table import TableState
 from tests.harness.counted_cluster import CountedCluster
 from tests.harness.delegating_fake import DelegatingFake
@@ -108,6 +108,52 @@ def test_a_table_that_an_operator_goes_on_to_disable_stays_disabled(machine):
         assert asked.join(200)
         assert asked.error is None
         scene.comes_to(OFF, OFF)
+        scene.limit(0)
+        scene.comes_to(ON, OFF)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_table_that_an_operator_disables_behind_the_master_stays_disabled(machine, first):
+    """Somebody holds the table for long. `first`: the operator asks before the master does, is put off, and his client
+    asks again; he is told that it is done. Else he asks behind the master, and is refused: the table is disabled."""
+    scene = Scene(machine, 40)
+    cluster = scene.cluster
+
+    def ask():
+        return cluster.runtime.spawn(scene.admin.disable_table, b"n:b", name="operator")
+
+    def act():
+        with cluster.master.tables.operation(b"n:b"):
+            if first:
+                asked = ask()
+                cluster.runtime.sleep(10)
+            scene.limit(1)
+            cluster.until(lambda: cluster.client.catalog.read_table(b"n:a").state is OFF, 20)
+            cluster.runtime.sleep(5)
+            if first:
+                cluster.runtime.sleep(10)
+            else:
+                asked = ask()
+                cluster.runtime.sleep(3)
+        assert asked.join(60)
+        assert (asked.error is None) if first else isinstance(asked.error, TableNotEnabled)
+        scene.comes_to(OFF, OFF)
+        scene.limit(0)
+        scene.comes_to(ON, OFF)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
+def test_a_table_that_an_operator_asks_to_disable_when_it_is_disabled_stays_so(machine):
+    scene = Scene(machine, 41)
+
+    def act():
+        scene.limit(1)
+        scene.comes_to(OFF, OFF)
+        with pytest.raises(TableNotEnabled):
+            scene.admin.disable_table(b"n:b")
         scene.limit(0)
         scene.comes_to(ON, OFF)
 

@@ -194,13 +194,15 @@ class TableOperations:
 
     @switches
     def disable_table(self, name: bytes, begins: Callable[[TableState], None] = lambda _: None) -> None:
-        """`begins` as of enable_table(), with the table's state: DISABLING where another call began to disable it."""
+        """`begins` as of enable_table(), with the table's state: DISABLING where another call began to disable it, and
+        DISABLED where it is done, and this call is refused."""
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
+            if record.state in (TableState.ENABLED, TableState.DISABLING, TableState.DISABLED):
+                begins(record.state)
             if record.state not in (TableState.ENABLED, TableState.DISABLING):
                 raise TableNotEnabled(f"{shown(name)} is disabled.")
-            begins(record.state)
             self._finish_disabling(self._enter(record, TableState.DISABLING))
 
     @switches
