@@ -2,10 +2,10 @@
 change of the quotas (quotas.quotas_file), and refuse writes.
 
 With the policy DISABLE the master disables such a table, and remembers that it did: so it enables the table again when
-the limit is set anew or taken away, and no table that somebody else disabled, or asked to disable since. A table that
-is enabled meanwhile, as by truncating it, is measured as all are. Bytes are those of SSTables, as METADATA lists them:
-a table has its size also while nobody serves it, and while a server does not answer. A file that two tablets share
-after a split counts once.
+the limit is set anew or taken away, or kept again, as when another table of the namespace was truncated, and no table
+that somebody else disabled, or asked to disable since. Bytes are those of SSTables, as METADATA lists them: a table has
+its size also while nobody serves it, and while a server does not answer. A file that two tablets share after a split
+counts once.
 """
 
 import logging
@@ -106,9 +106,8 @@ class SpaceQuotas(BackgroundWork):
         if quotas.space:
             limited = [one for one in tables if quotas.space_limit(one.schema.name) is not None]
             sizes, unknown = self._known_sizes(limited)
-            disabled = {one.schema.name for one in tables if one.state is not TableState.ENABLED}
             in_doubt = None if damage else unknown
-            self._file.change(lambda known: known.measured(sizes, disabled & known.disabled, in_doubt))
+            self._file.change(lambda known: known.measured(sizes, in_doubt))
             quotas = self._file.read()
 
         def job(table: TableRecord) -> Callable[[], None]:

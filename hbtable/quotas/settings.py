@@ -97,8 +97,7 @@ class SpaceLimit(NamedTuple):
     limit: int
     policy: SpacePolicy
     violated: bool = False
-    """By the last measurement. With DISABLE it stays so while a table is disabled because of it: a table that nobody
-    serves has no size."""
+    """By the last measurement."""
 
 
 @final
@@ -187,12 +186,10 @@ class Quotas:
     def _space_limits(self) -> dict[tuple[bytes, bytes], SpaceLimit]:
         return {(one.namespace, one.table): one for one in self.space}
 
-    def measured(
-        self, sizes: Mapping[bytes, int], away: Iterable[bytes], unknown: Iterable[bytes] | None = ()
-    ) -> "Quotas":
-        """The settings with what the sizes of all tables mean for the limits. `away`: tables that are disabled because
-        of theirs. `unknown`: tables that have this size at least; None: so have all, and there may be more."""
-        kept = {limit for limit in map(self.space_limit, away) if limit is not None and limit.violated}
+    def measured(self, sizes: Mapping[bytes, int], unknown: Iterable[bytes] | None = ()) -> "Quotas":
+        """The settings with what the sizes of all tables mean for the limits; those of disabled ones count as any.
+        `unknown`: tables that have this size at least; None: so have all, and there may be more."""
+        kept: set[SpaceLimit] = set()
         for name in unknown or ():
             both = (b"", name), (names.split(name)[0], b"")
             kept.update(one for one in self.space if one.violated and (one.namespace, one.table) in both)

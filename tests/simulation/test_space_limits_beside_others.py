@@ -198,6 +198,19 @@ def test_a_table_whose_limit_is_lifted_before_it_is_disabled_is_enabled_again(ma
     scene.play(act, b"n:b")
 
 
+def test_a_namespace_that_keeps_its_limit_again_has_all_its_tables_enabled(machine):
+    """One of them is truncated: it was disabled again, as long as another one was."""
+    scene = Scene(machine, 42)
+
+    def act():
+        scene.limit(sum(int(one["bytes"]) for one in scene.admin.space_usage() if one["table"].startswith("n:")) - 1)
+        scene.comes_to(OFF, OFF)
+        scene.admin.truncate_table(b"n:a", False)
+        scene.comes_to(ON, ON)
+
+    scene.play(act, b"n:a", b"n:b")
+
+
 class Slow(DelegatingFake):
     """The operations of tables. All but one take long to be enabled or disabled."""
 
