@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar, final
 from hbtable.errors import Conflict, FileNotFound, HbtableError, LimitExceeded, ServerLost
 from hbtable.fs.under_way import Mark
 from hbtable.lockservice.interface import Session
+from hbtable.lockservice.paths import SUSPECT_REQUESTS, SUSPECTS
 from hbtable.model.cell import Row
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.runtime.interface import Runtime
@@ -30,8 +31,7 @@ from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 
-SUSPECTS: Final = "/suspects"
-FILE: Final = f"{SUSPECTS}/requests"
+FILE: Final = SUSPECT_REQUESTS
 _FORMAT: Final = 1
 _DEATHS: Final = 2
 _KEPT_MILLIS: Final = 24 * 3600 * 1000

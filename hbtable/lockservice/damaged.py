@@ -12,13 +12,24 @@ from typing import Final
 
 from hbtable.errors import Corruption
 from hbtable.lockservice.files import DurableFiles
-from hbtable.lockservice.paths import BALANCER, GRANTS, INCARNATIONS, MERGES, POSITIONS, QUOTAS, SERVERS, SPLITS
+from hbtable.lockservice.paths import (
+    BALANCER,
+    GRANTS,
+    INCARNATIONS,
+    MERGES,
+    NORMALIZER,
+    POSITIONS,
+    QUOTAS,
+    SERVERS,
+    SPLITS,
+    SUSPECT_REQUESTS,
+)
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
 _IDENTIFIERS: Final = "/identifiers/"
-_TOGGLES: Final = (BALANCER, SPLITS, MERGES)
+_TOGGLES: Final = (BALANCER, NORMALIZER, SPLITS, MERGES)
 
 
 @switches
@@ -54,6 +65,8 @@ def _consequence(path: str) -> str:
         return "nobody but superusers may do anything until permissions are granted again"
     if path == POSITIONS:
         return "scans of users who may not read a whole table begin anew"
+    if path == SUSPECT_REQUESTS:
+        return "requests that servers died of are counted anew"
     if path == QUOTAS:
         return "there are no quotas until they are set again"
     return "the switch is as in a new cluster: set it again" if path in _TOGGLES else ""

@@ -11,6 +11,7 @@
     /unreachable/<...>             who does not reach whom (reachability.reports)
     /withdrawals                   tablet servers that gave up lately because nobody reached them; JSON
     /users                         in a cluster, the list of users (access.store)
+    /suspects/requests             requests that servers died of (client.suspects)
     /state-number                  how far the cluster has come, as the files say, too (lockservice.state_number)
     /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
     /access/grants                 who may do what (access.grants_record); without it nobody but superusers may anything
@@ -39,6 +40,8 @@ BALANCER: Final = "/balancer"
 NORMALIZER: Final = "/normalizer"
 UNREACHABLE: Final = "/unreachable"
 WITHDRAWALS: Final = "/withdrawals"
+SUSPECTS: Final = "/suspects"
+SUSPECT_REQUESTS: Final = f"{SUSPECTS}/requests"
 SPLITS: Final = "/splits"
 MERGES: Final = "/merges"
 ACCESS: Final = "/access"

@@ -82,7 +82,20 @@ def test_numbers_of_locks_go_on_above_all_when_their_counter_is_damaged_which_is
 
 
 @pytest.mark.parametrize(
-    "path", ["/incarnations", "/identifiers/tablet", "/servers/00000001-0000abcd", "/access/positions"]
+    "path",
+    [
+        "/incarnations",
+        "/identifiers/tablet",
+        "/servers/00000001-0000abcd",
+        "/access/positions",
+        "/access/grants",
+        "/access/quotas",
+        "/balancer",
+        "/normalizer",
+        "/splits",
+        "/merges",
+        "/suspects/requests",
+    ],
 )
 def test_damaged_files_that_can_be_made_anew_are_set_aside_at_the_start(path: str) -> None:
     runtime = SimulatedRuntime(1)
