@@ -1,10 +1,11 @@
 """What an operator is told agrees with what is, also where a server did not begin what the master asked it for."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from hbtable.errors import HbtableError, MoveFailed, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import DataDamaged, HbtableError, MoveFailed, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.model.table import TableState
 from tests.harness import masters_operations as operations
 from tests.harness.counted_cluster import CountedCluster
@@ -104,12 +105,23 @@ def told(machine, operation, number, error, seconds=0.0):
     return transports[-1].refused
 
 
-KINDS = {"stale": (StaleLocation, 0.0), "unavailable": (Unavailable, 0.0), "for a while": (StaleLocation, 3.0)}
+def damaged(message):
+    return DataDamaged("sstables/0/7", 4096, message)
+
+
+KINDS = {
+    "stale": (StaleLocation, 0.0),
+    "unavailable": (Unavailable, 0.0),
+    "for a while": (StaleLocation, 3.0),
+    "damaged": (damaged, 0.0),
+}
+CANNOT_BE_REPEATED = (operations.a_table_is_made, operations.a_table_is_altered, operations.a_table_is_truncated)
 CASES = [
     f"{operation.__name__}, {number}, {kind}"
     for operation in OPERATIONS
     for number in range(1, STEPS + 1)
     for kind in KINDS
+    if kind != "damaged" or operation in CANNOT_BE_REPEATED
 ]
 
 
@@ -118,3 +130,40 @@ def test_it_is_told_what_was_done(machine, case):
     name, number, kind = case.split(", ")
     operation = next(one for one in OPERATIONS if one.__name__ == name)
     told(machine, operation, int(number), *KINDS[kind])
+
+
+class DamagedRows(DelegatingFake):
+    """METADATA. Of the tablets of one table the first can be read."""
+
+    def __init__(self, inner, table_id):
+        super().__init__(inner)
+        self._table_id = table_id
+
+    def tablet_rows(self, table_id, damage=None):
+        if table_id != self._table_id:
+            return self.inner.tablet_rows(table_id, damage)
+        if damage is None:
+            raise damaged("a block of METADATA")
+        damage.append(damaged("a block of METADATA"))
+        return self.inner.tablet_rows(table_id, damage)[:1]
+
+
+def test_a_change_of_a_schema_is_told_to_all_servers_though_a_part_of_metadata_cannot_be_read(machine):
+    """It was told as if nothing had been changed, and no server heard of it."""
+    scene = Scene(machine, 42, CountedCluster)
+
+    def act():
+        master = scene.cluster.master
+        table = scene.admin.described(b"t")
+        catalog = master.tables._catalog = DamagedRows(master.tables._catalog, table.table_id)
+        master.tables.alterations._catalog = catalog
+        family = replace(table.schema.families[b"f"], max_versions=7)
+        changed = replace(table.schema, version=table.schema.version + 1, families={b"f": family})
+        with pytest.raises(OutcomeUnknown, match="was changed, and not every server knows of it yet"):
+            scene.admin.alter_table(changed)
+        assert scene.admin.schema(b"t").families[b"f"].max_versions == 7
+        tablets = [one for _, role in scene.cluster.servers.values() for one in role._online_tablets.tablets.values()]
+        versions = [one.schema.version for one in tablets if one.record.table_id == table.table_id]
+        assert versions == [changed.version] * (len(operations.SPLITS) + 1)
+
+    scene.play(act)

@@ -12,7 +12,7 @@ from typing import Final, final
 
 from hbtable.access.grants_file import forget
 from hbtable.access.scopes import of_table
-from hbtable.errors import Conflict
+from hbtable.errors import Conflict, DataDamaged
 from hbtable.lockservice.features import FAMILY_IDENTITIES, require
 from hbtable.lockservice.interface import Session
 from hbtable.master.servers.server_reports import AskServers, ServerReports
@@ -58,8 +58,8 @@ class Alterations:
     @switches
     def alter(self, record: TableRecord, schema: TableSchema) -> None:
         """The caller holds the table's operation lock, and has checked the schema. Conflict: somebody else changed it
-        first. InvalidRequest; Unavailable and StaleLocation: nothing was changed. OutcomeUnknown: it was, and servers
-        are still to hear of it, or METADATA gave no answer."""
+        first. InvalidRequest; Unavailable, StaleLocation and DataDamaged: nothing was changed. OutcomeUnknown: it was,
+        and servers are still to hear of it, or METADATA gave no answer."""
         if schema.version != record.schema.version + 1:
             raise Conflict(
                 f"table {shown(schema.name)} has schema version {record.schema.version}, so a change must have "
@@ -93,9 +93,20 @@ class Alterations:
 
     @switches
     def _tell_servers(self, record: TableRecord) -> None:
+        """DataDamaged: METADATA cannot tell all of them. The others, and those that say that they serve tablets of the
+        table, were told."""
         reports = self._reports(record.table_id)
-        owners = {tablet.owner for tablet in self._settled(record.table_id)} & reports.living
+        damage: list[DataDamaged] = []
+        try:
+            tablets = self._settled(record.table_id)
+        except DataDamaged as error:
+            damage.append(error)
+            tablets = self._catalog.tablet_rows(record.table_id, [])
+        owners = {tablet.owner for tablet in tablets} & reports.living
+        owners.update(server for server, tables in reports.oldest_schemas.items() if record.table_id in tables)
         self._tell(sorted(owners), record)
+        if damage:
+            raise damage[0]
 
     @switches
     def _tell(self, servers: Sequence[str], record: TableRecord) -> None:

@@ -6,7 +6,7 @@ from typing import final
 
 from hbtable.access.grants_file import begin_table, forget
 from hbtable.access.scopes import of_table
-from hbtable.errors import Corruption, LimitExceeded, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import Corruption, HbtableError, LimitExceeded, LockLost, OutcomeUnknown
 from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
 from hbtable.master.tables.family_identities import first_families
@@ -71,7 +71,9 @@ class TableCreation:
             forget(self._session, of_table(schema.name))
             self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
             raise
-        except (StaleLocation, Unavailable) as error:
+        except (LockLost, OutcomeUnknown):
+            raise
+        except HbtableError as error:
             # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
             raise OutcomeUnknown(f"table {shown(schema.name)} may or may not come to exist: {error}") from error
 
