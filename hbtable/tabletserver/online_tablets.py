@@ -242,7 +242,7 @@ class OnlineTablets:
         if tablet is not None and tablet.record.generation == record.generation:
             del self.tablets[record.tablet_id]
             self._abandoned[record.tablet_id] = tablet
-            log.warning("tablet %d: has another owner, or none, this server stops serving it", record.tablet_id)
+            log.warning("tablet %d: has another owner, this server stops serving it", record.tablet_id)
             # Later, because the caller may be one of the tablet's own commits, for which a close would wait.
             spawn_counted(self._runtime, self._end_abandoned, tablet, name="abandon")
 

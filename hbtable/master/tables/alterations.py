@@ -119,7 +119,7 @@ class Alterations:
 
 
 def warn_of_many_families(schema: TableSchema, before: int = 0) -> None:
-    """For the operator, once it is made; `before`: as many as it had. Does not switch."""
+    """Warns in the log of a schema that is in force. `before`: the number of families that the table had."""
     warning = many_families(shown(schema.name), len(schema.families), before)
     if warning:
         log.warning("%s", warning)
