@@ -113,7 +113,7 @@ class RoutedClient:
     # ---------------------------------------------------------------- the ways
 
     def _ask(self, client: Client, method: str, *arguments: Any) -> Any:
-        """Where the connection breaks it is closed."""
+        """The answer. A connection that breaks is closed."""
         try:
             return getattr(client, method)(*arguments)
         except _BROKEN:

@@ -16,6 +16,7 @@ import hbtable
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
+from tests.harness.commands import LONG_SECONDS
 from tests.harness.warm_commands import run_warm
 from tests.harness.wrong_clock import WrongClock
 
@@ -122,7 +123,7 @@ def test_a_damaged_part_is_made_of_its_families_alone(tmp_path: Path, anew: bool
 def test_a_regrouping_that_was_killed_takes_no_family_away(tmp_path: Path, lost: str) -> None:
     folder = tmp_path / "data"
     together(folder).close()
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], timeout=120, check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], timeout=LONG_SECONDS, check=False)
     assert killed.returncode == 9
     expected = {b"r%d" % number: {b"f:a": b"F%d" % number, b"g:b": b"G%d" % number} for number in range(5)}
     expected[b"late"] = {b"f:a": b"late"}
@@ -160,7 +161,9 @@ def test_times_that_were_set_back_do_not_come_back(tmp_path: Path) -> None:
     def process(code: str) -> str:
         environment = {**os.environ, **clock.environment()}
         command = [sys.executable, "-c", f"import hbtable, sys\n{code}", str(folder)]
-        return subprocess.run(command, timeout=120, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            command, timeout=LONG_SECONDS, env=environment, capture_output=True, text=True, check=True
+        ).stdout
 
     clock.set(86400)
     process("""

@@ -154,7 +154,7 @@ def _is_configuration(attribute: str) -> bool:
 
 
 def _shown_as(attribute: str) -> str:
-    """What the shell keeps under METADATA by the name of a setting says nothing of that setting."""
+    """The name without METADATA, but for the name of a setting: an attribute of that name would set it."""
     name = plain_name(attribute)
     is_own = name in OWN_NAMES or name in _SETTINGS or name.startswith((METADATA, CONFIGURATION))
     return attribute if is_own else name

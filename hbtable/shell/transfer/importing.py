@@ -19,7 +19,7 @@ from hbtable.shell.transfer.origin import FilesDigest, looked_at, origin_of, ref
 from hbtable.shell.transfer.places import Places
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.reading import HAVE_OFFSETS, BadRecord, files_to_read, header, records
-from hbtable.shell.transfer.refused import Refusal, Sent, bad_record, write
+from hbtable.shell.transfer.refused import RefusedRow, Sent, bad_record, write
 from hbtable.shell.transfer.rejects import Rejects
 from hbtable.shell.transfer.servers import LOOK_SECONDS, State, TransferServer
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
@@ -97,7 +97,7 @@ class _Rounds:
         self._records = 0
         self._last_row = b""
         self._bytes = 0
-        self._under_way: list[Future[list[Refusal]]] = []
+        self._under_way: list[Future[list[RefusedRow]]] = []
         self._rows_under_way = 0
         self._leaving: list[tuple[int, BadRecord]] = []
         self._offset = -1
@@ -151,7 +151,7 @@ class _Rounds:
         self._progress.show(self.done, self._offset)
         self._under_way, self._leaving, self._offset = [], [], -1
 
-    def _skip(self, refused: Sequence[Refusal]) -> None:
+    def _skip(self, refused: Sequence[RefusedRow]) -> None:
         """Those of the round that could not be read, and those that the server refused. ShellError names the first one
         that is one too many."""
         path, form = self._options.path, self._options.format
@@ -174,11 +174,11 @@ class _Rounds:
         (self.origin,) = outcomes(self._workers.start([lambda server: looked_at(server, table, origin, left)]))
         self._looked = self._clock()
 
-    def _job(self, batch: list[Sent]) -> Callable[[TransferServer], list[Refusal]]:
+    def _job(self, batch: list[Sent]) -> Callable[[TransferServer], list[RefusedRow]]:
         size, most = self._options.batch_rows, self._options.skip_bad
 
-        def write_batch(server: TransferServer) -> list[Refusal]:
-            refused: list[Refusal] = []
+        def write_batch(server: TransferServer) -> list[RefusedRow]:
+            refused: list[RefusedRow] = []
             for start in range(0, len(batch), size):
                 self._workers.go_on()
                 if len(refused) <= most:

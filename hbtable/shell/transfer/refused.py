@@ -29,14 +29,14 @@ class Sent(NamedTuple):
     counts: bool
 
 
-class Refusal(NamedTuple):
+class RefusedRow(NamedTuple):
     """A row that the server did not take, and why."""
 
     sent: Sent
     error: ServerError
 
 
-def write(server: TransferServer, table: bytes, rows: Sequence[Sent], most: int) -> list[Refusal]:
+def write(server: TransferServer, table: bytes, rows: Sequence[Sent], most: int) -> list[RefusedRow]:
     """Writes the rows but those that the server refuses for what they are, of which the first ones are returned, in
     their order. Where there are more than `most`, what follows may be left out. ShellError."""
     try:
@@ -46,7 +46,7 @@ def write(server: TransferServer, table: bytes, rows: Sequence[Sent], most: int)
         if not _is_of_a_record(error):
             raise
         if len(rows) == 1:
-            return [Refusal(rows[0], error)]
+            return [RefusedRow(rows[0], error)]
     half = len(rows) // 2
     refused = write(server, table, rows[:half], most)
     if len(refused) <= most:
@@ -60,7 +60,7 @@ def _is_of_a_record(error: ServerError) -> bool:
     return error.java_class == ILLEGAL
 
 
-def bad_record(path: Path, form: str, refusal: Refusal) -> BadRecord:
+def bad_record(path: Path, form: str, refusal: RefusedRow) -> BadRecord:
     sent = refusal.sent
     several = len(list(in_pieces(sent.row.operations or ()))) > 1
     record = BadRecord(f"{refusal.error}{'; others of this long row may have been written' if several else ''}")
