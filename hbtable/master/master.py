@@ -29,7 +29,6 @@ from hbtable.master.servers.server_reports import ReportCollector, ServerReports
 from hbtable.master.service import MasterCalls
 from hbtable.master.space_quotas import SpaceQuotas
 from hbtable.master.state_counter import StateCounter
-from hbtable.master.tables.late_truncates import LateTruncates
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.left_tablets import LeftTablets
 from hbtable.master.tablets.normalizer import Normalizer
@@ -132,7 +131,7 @@ class Master:
         self.tables = tables = TableOperations(
             runtime, session, catalog, placing, looks, admit, new_ids, many, shared, unnamed, wake, wall
         )
-        self._collector.exclude_truncates = LateTruncates(catalog, tables.operation, tables.is_busy).exclude
+        self._collector.exclude_truncates = tables.late_truncates.exclude
         self._left = LeftTablets(runtime, catalog, placing, collector, self.reports, wake)
         act, rules = (check, wall, self.wake), normalizer_options
         self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)

@@ -6,7 +6,7 @@ from typing import final
 
 from hbtable.access.grants_file import begin_table, forget
 from hbtable.access.scopes import of_table
-from hbtable.errors import Corruption, HbtableError, LimitExceeded, LockLost, OutcomeUnknown
+from hbtable.errors import Corruption, HbtableError, LimitExceeded, LockLost, OutcomeUnknown, OutOfSpace
 from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
 from hbtable.master.tables.family_identities import first_families
@@ -27,7 +27,7 @@ from hbtable.switches import switches
 @final
 class TableCreation:
     """The caller holds the table's operation lock. `unnamed`: ids of tables that are being filled before a name row
-    says so. `enable` and `delete` finish what a name row has begun."""
+    says so. `enable` and `delete` finish what a name row has begun. `may_come_back` is that of LateTruncates."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class TableCreation:
         unnamed: set[int],
         enable: Callable[[TableRecord], None],
         delete: Callable[[TableRecord], None],
+        may_come_back: Callable[[int], None],
     ) -> None:
         self._runtime = runtime
         self._session = session
@@ -52,6 +53,7 @@ class TableCreation:
         self._unnamed = unnamed
         self._enable = enable
         self._delete = delete
+        self._may_come_back = may_come_back
 
     @switches
     def create(self, schema: TableSchema, bounds: list[bytes], creator: str) -> None:
@@ -108,7 +110,9 @@ class TableCreation:
             self._catalog.replace_table(record, fresh)
         except OutcomeUnknown:
             raise  # the name row may come to point at them: they are spared while this is the master
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OutOfSpace):
+                self._may_come_back(record.table_id)  # before they are taken for left over
             self._unnamed.discard(fresh.table_id)
             raise
         self._unnamed.discard(fresh.table_id)

@@ -10,6 +10,9 @@ faster, and the name row tells, or it is refused. Which rows: of tables that rem
 disabled, or were to be and found no room for it, or wait to be enabled and have rows that no tablet has. Once for each:
 what this master begins it knows of, and a table that comes to be one of these later has been changed by that. It is
 done as an operation on the table, so that none of those which operators ask for is refused.
+
+A truncate of this master for whose last change METADATA's log had no room is one more: the change comes back if
+METADATA's server dies before its log writes on (commitlog/interface.py). So the name row of its table is changed again.
 """
 
 from collections.abc import Callable, Iterable
@@ -41,10 +44,15 @@ class LateTruncates:
         self._excluded: set[int] = set()
         """By the table's id."""
 
+    def may_come_back(self, table_id: int) -> None:
+        """A truncate of the table was refused for want of room. Does not switch."""
+        self._excluded.discard(table_id)
+
     @switches
     def exclude(self, tables: Iterable[TableRecord]) -> bool:
-        """On return no truncate of an earlier master changes one of these tables any more; one that ended meanwhile is
-        in the name rows. False where that could not be brought about now: a table is worked on, or the disk is full."""
+        """On return no truncate of an earlier master, and none that was refused, changes one of these tables any more;
+        one that ended meanwhile is in the name rows. False where that could not be brought about now: a table is
+        worked on, or the disk is full."""
         return all(self._is_excluded(table) for table in tables if table.state in _MAY_BE_TRUNCATED)
 
     @switches

@@ -55,6 +55,7 @@ from hbtable.master.tables.carrying_on import carry_on
 from hbtable.master.tables.creation import TableCreation
 from hbtable.master.tables.dropped_tablets import DroppedTablets
 from hbtable.master.tables.file_settings_check import check_file_settings
+from hbtable.master.tables.late_truncates import LateTruncates
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.removable import Removable
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
@@ -129,6 +130,7 @@ class TableOperations:
         self.dropped = DroppedTablets(runtime, catalog, placement, rows, self.settled, reports)
         self.namespaces = Namespaces(runtime, session, catalog, check_master)
         self.quotas = QuotaSettings(session)
+        self.late_truncates = LateTruncates(catalog, self.operation, self.is_busy)
         self._creation = TableCreation(
             runtime,
             session,
@@ -140,6 +142,7 @@ class TableOperations:
             unnamed if unnamed is not None else set(),
             self._finish_enabling,
             self._delete,
+            self.late_truncates.may_come_back,
         )
         placement.unanswered.lives = partial(holds_its_lock, session)
         placement.given_up_late = LateUnloads(catalog, placement, reports, locks.visit).place
