@@ -167,3 +167,30 @@ def test_a_change_of_a_schema_is_told_to_all_servers_though_a_part_of_metadata_c
         assert versions == [changed.version] * (len(operations.SPLITS) + 1)
 
     scene.play(act)
+
+
+@pytest.mark.parametrize("error", [Unavailable, OutcomeUnknown])
+def test_a_table_for_which_no_ids_could_be_taken_does_not_exist_already(machine, error):
+    """It had its name by then. The call was made again, refused, and the creation taken back."""
+    scene = Scene(machine, 43, CountedCluster)
+
+    def act():
+        ids = scene.cluster.master.tables._creation._new_ids._tablets
+        take, failures = ids.take, [error("the lock service gave no answer")]
+        ids.take = lambda count: raised(failures.pop()) if failures else take(count)
+        ids._next = ids._stop = 0
+        said = None
+        try:
+            operations.a_table_is_made(scene)
+        except HbtableError as failure:
+            said = failure
+        assert not failures
+        scene.cluster.runtime.sleep(30)
+        assert type(said) is (type(None) if error is Unavailable else OutcomeUnknown)
+        assert (state(scene, b"w") is TableState.ENABLED) == (error is Unavailable)
+
+    scene.play(act)
+
+
+def raised(error):
+    raise error

@@ -58,12 +58,13 @@ class TableCreation:
     @switches
     def create(self, schema: TableSchema, bounds: list[bytes], creator: str) -> None:
         """`bounds`: where each tablet but the first begins."""
+        # Before the name is taken: what fails here is asked for again, and would find that the table exists.
+        ids = self._ids(len(bounds) + 1)
         with self._namespaces.kept_for(schema.name):
             # The version begins at 1 whatever the caller says: servers compare versions of one table only.
             schema = replace(first_families(schema), version=1)
             record = TableRecord(self._new_ids.table(), TableState.CREATING, schema)
             self._catalog.create_table(record)
-        ids = self._ids(len(bounds) + 1)
         try:
             # Before there are tablets: should this end here, the cycle takes the creation back.
             begin_table(self._session, schema.name, creator)
