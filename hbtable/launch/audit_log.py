@@ -10,11 +10,13 @@ from typing import Final
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
 from hbtable.hbase.audit import AuditTrail, lost_line
-from hbtable.launch.log_lines import LogLines
+from hbtable.launch.log_lines import LogLines, log_handlers
 from hbtable.runtime.private_files import check_place
 
 _LOG: Final = logging.getLogger(__name__)
 _TO_THE_LOG: Final = "log"
+_NAME: Final = "hbtable.audit"
+"""The logger of its lines in the log."""
 
 
 def open_audit(options: AuthOptions, wall_millis: Callable[[], int]) -> AuditTrail | None:
@@ -22,7 +24,7 @@ def open_audit(options: AuthOptions, wall_millis: Callable[[], int]) -> AuditTra
     if not options.enabled or not options.audit:
         return None
     if options.audit == _TO_THE_LOG:
-        return AuditTrail(logging.getLogger("hbtable.audit").info, wall_millis)
+        return AuditTrail(logging.getLogger(_NAME).info, wall_millis, _problem_of_log, _lost_by_log)
     descriptor = _open(options.audit)
     lines = LogLines(descriptor, told=lambda lost, why: lost_line(wall_millis(), lost, why).encode())
     logger = logging.Logger("hbtable.audit.file", logging.INFO)  # apart from the log, whatever its level
@@ -40,6 +42,14 @@ def open_audit(options: AuthOptions, wall_millis: Callable[[], int]) -> AuditTra
                 )
 
     return AuditTrail(write, wall_millis, lines.problem, lambda: lines.dropped)
+
+
+def _problem_of_log() -> str:
+    return next(filter(None, (lines.problem() for lines in log_handlers())), "")
+
+
+def _lost_by_log() -> int:
+    return sum(lines.dropped_of[_NAME] for lines in log_handlers())
 
 
 def _open(path: str) -> int:

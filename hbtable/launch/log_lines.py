@@ -15,9 +15,9 @@ import logging
 import os
 import select
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 QUEUED_LINES: Final = 5000
 FLUSH_SECONDS: Final = 1.0
@@ -29,6 +29,13 @@ _UNREAD: Final = "nobody read them in time"
 
 def _told(dropped: int, why: str) -> bytes:
     return b"%d log lines were dropped here: %s" % (dropped, why.encode())
+
+
+class _Line(NamedTuple):
+    """One line of the log. `text` ends with the line break."""
+
+    logger: str
+    text: bytes
 
 
 @final
@@ -46,16 +53,19 @@ class LogLines(logging.Handler):
         super().__init__()
         self.dropped = 0
         """Lines that nobody will ever read, since the start."""
+        self.dropped_of = Counter[str]()
+        """Of them those of each logger."""
         self._descriptor = descriptor
         self._queued_lines = queued_lines
         self._told = told
         self._write_bytes = write
-        self._lines: deque[bytes] = deque()
+        self._lines: deque[_Line] = deque()
         self._unsaid = 0  # of the dropped ones, those that no line has told of yet
         self._telling = 0  # those that the last line of `_rest` tells of
         self._why = ""
         self._problem = ""  # the last write's; "": it went well
         self._rest = b""  # taken from the queue and not written; may begin inside of a line
+        self._taken: list[tuple[str, int]] = []  # the loggers of its lines, and what is left behind each, in bytes
         self._changed = threading.Condition(threading.Lock())
         self._writing = False
         threading.Thread(target=self._write_lines, name="hbtable log", daemon=True).start()
@@ -69,8 +79,9 @@ class LogLines(logging.Handler):
         with self._changed:
             if len(self._lines) >= self._queued_lines:
                 self._drop(1, self._problem or _UNREAD)
+                self.dropped_of[record.name] += 1
                 return
-            self._lines.append(line)
+            self._lines.append(_Line(record.name, line))
             self._changed.notify_all()
 
     def flush(self) -> None:
@@ -106,11 +117,14 @@ class LogLines(logging.Handler):
 
     def _take(self) -> None:
         """Moves all of the queue to what is being written, and one line about what was dropped."""
-        self._rest = b"".join(self._lines)
-        self._lines.clear()
         self._telling, self._unsaid = self._unsaid, 0
-        if self._telling:
-            self._rest += self._told(self._telling, self._why) + b"\n"
+        told = self._told(self._telling, self._why) + b"\n" if self._telling else b""
+        self._rest = b"".join((*(line.text for line in self._lines), told))
+        self._taken, behind = [], len(self._rest)
+        for line in self._lines:
+            behind -= len(line.text)
+            self._taken.append((line.logger, behind))
+        self._lines.clear()
 
     def _write(self) -> None:
         try:
@@ -129,10 +143,17 @@ class LogLines(logging.Handler):
             self._problem = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
             if not isinstance(error, OSError) or error.errno not in _MAY_PASS:
                 self._drop(self._rest.count(b"\n") - bool(self._telling), self._problem)
+                left = len(self._rest)
+                self.dropped_of.update(logger for logger, behind in self._taken if behind < left)
                 self._unsaid += self._telling
                 self._rest = b""
 
 
+def log_handlers() -> list[LogLines]:
+    """Finds the handlers of this process's log."""
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, LogLines)]
+
+
 def dropped_lines() -> int:
     """The number of lines that this process's log has dropped since its start."""
-    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, LogLines))
+    return sum(handler.dropped for handler in log_handlers())

@@ -5,6 +5,7 @@ import select
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
 from hbtable.hbase.audit import lost_line
 from hbtable.launch.audit_log import open_audit
+from hbtable.launch.log_lines import LogLines
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 
@@ -24,6 +26,35 @@ def test_lines_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
     (record,) = caplog.records
     assert record.name == "hbtable.audit"
     assert '"from": "10.0.0.7:1"' in record.getMessage()
+
+
+def test_lines_that_the_log_drops_are_lost_ones_of_the_audit(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    reads = threading.Event()
+
+    def write(_: int, data: bytes) -> int:
+        reads.wait()
+        return len(data)
+
+    lines = LogLines(-1, 10, write=write)
+    logging.getLogger().addHandler(lines)
+    try:
+        trail = open_audit(AuthOptions(enabled=True), lambda: 0)
+        assert trail is not None
+        assert (trail.problem(), trail.lost()) == ("", 0)
+        for _ in range(100):
+            trail.users_changed("ann", "removed")
+        lost = lines.dropped
+        logging.getLogger("hbtable.other").info("another line")
+        assert (trail.lost(), lines.dropped) == (lost, lost + 1)
+        assert lost
+        assert trail.problem() == "nobody read them in time"
+        reads.set()
+        eventually(lambda: not trail.problem(), SOON_SECONDS, "the log is read again")
+        assert trail.lost() == lost
+    finally:
+        reads.set()
+        logging.getLogger().removeHandler(lines)
 
 
 def test_lines_go_to_a_file_for_its_owner_alone(tmp_path: Path) -> None:
@@ -143,6 +174,7 @@ import logging
 from hbtable.access.options import AuthOptions
 from hbtable.hbase.audit import lost_line
 from hbtable.launch.audit_log import open_audit
+from hbtable.launch.log_lines import LogLines
 open_audit(AuthOptions(enabled=True, audit="/dev/stdout"), lambda: 0).denied("10.0.0.7:1", "login", "wrong")
 logging.shutdown()
 """

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -176,3 +177,27 @@ def test_a_queue_that_nobody_empties_is_a_problem(pipe: tuple[int, int]) -> None
 
     eventually(is_stuck, 60, "the queue is full")
     os.read(pipe[0], 1 << 20)
+
+
+def test_lines_that_are_dropped_count_for_their_loggers() -> None:
+    """Those that did not fit into the queue, and those of a broken pipe, the one that it took a half of among them."""
+    disk, first, others = SmallDisk(6 + 9 + 4, errno.EPIPE), threading.Event(), threading.Event()
+
+    def write(descriptor: int, data: bytes) -> int:
+        first.set()
+        others.wait()
+        return disk.write(descriptor, data)
+
+    lines = LogLines(-1, 4, write=write)
+    loggers = {name: logging.Logger(name) for name in "abc"}
+    for logger in loggers.values():
+        logger.addHandler(lines)
+    loggers["a"].info("first")
+    assert first.wait(60)
+    for name in "abccbb":
+        loggers[name].info("this is %s", name)
+    assert lines.dropped_of == {"b": 2}
+    others.set()
+    eventually(lambda: lines.is_idle() and lines.problem() != "", 60, "the pipe is broken")
+    assert lines.dropped_of == {"b": 3, "c": 2}
+    assert lines.dropped == 5
