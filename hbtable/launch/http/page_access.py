@@ -49,6 +49,7 @@ class Refusal(NamedTuple):
     text: str
 
 
+_UNAVAILABLE: Final = "503 Service Unavailable"
 _CHALLENGE: Final = ("WWW-Authenticate", 'Bearer realm="hbtable"')
 _WHO: Final = (
     "this server asks who you are (auth.enabled): send Authorization, Bearer with a token (`hbtable user token`), or "
@@ -113,12 +114,15 @@ class PageAccess:
                 if _came_without_tls(environment):
                     raise NotAuthenticated(_OF_A_PROXY)
             user = proved(said, host, self._verifier)
-            is_refused = needs is Needs.ADMINISTRATOR and not self._administers(user)
-        except NotAuthenticated as error:
+        except HbtableError as error:  # also where too many passwords wait, as on the Thrift port
             self._denied(client, "login", str(error))
-            return Refusal("401 Unauthorized", [_CHALLENGE], str(error))
+            if isinstance(error, NotAuthenticated):
+                return Refusal("401 Unauthorized", [_CHALLENGE], str(error))
+            return Refusal(_UNAVAILABLE, [], str(error))
+        try:
+            is_refused = needs is Needs.ADMINISTRATOR and not self._administers(user)
         except HbtableError as error:
-            return Refusal("503 Service Unavailable", [], str(error))
+            return Refusal(_UNAVAILABLE, [], str(error))
         if is_refused:
             why = f"Insufficient permissions for user '{user.name}': {page} is for those who have ADMIN everywhere"
             with acting_as(user):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hbtable.access import verification
+from hbtable.access import password_checks, verification
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.passwords import new_token
@@ -241,6 +241,15 @@ def test_without_the_list_of_users_nobody_is_let_in(site: Site) -> None:
     status, _, body = site.ask("/metrics", bearer("root"))
     assert status == 503
     assert b"ZooKeeper" not in body
+    assert site.denied == [(None, "login")]
+
+
+def test_who_is_turned_away_because_too_many_passwords_wait_leaves_a_line(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(password_checks, "WAITING", 0)
+    assert site.ask("/metrics", basic("eve", "guess"))[0] == 503
+    assert site.denied == [(None, "login")]
 
 
 def test_where_nobody_is_asked_everybody_sees_all() -> None:
