@@ -11,6 +11,7 @@ import socket
 import stat
 import struct
 import sys
+import threading
 from typing import Final, final
 
 from hbtable.shell.address import ServerAddress
@@ -26,8 +27,11 @@ _FAULT_OF_THE_SERVER: Final = "the list of users cannot be read now"
 
 _PLAIN: Final = _MESSAGE.pack(_START, 5) + b"PLAIN"
 _LONGEST_ANSWER_BYTES: Final = 1 << 16
-_typed: Final[dict[str, str]] = {}
-"""Secrets by user: who typed one is not asked again by the next connection."""
+_typed: Final[dict[tuple[str, int, str], str]] = {}
+"""Secrets by server and user: who typed one is not asked again by the next connection to the same server. Another one
+has users of its own, who may have the same names."""
+_asking: Final = threading.Lock()
+"""Held by the connection that asks; others to the same server wait for what is typed."""
 
 
 def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket":
@@ -48,7 +52,7 @@ def authenticated(made: socket.socket, address: ServerAddress) -> "FramedSocket"
         raise
     if status != _COMPLETE:
         made.close()
-        _typed.pop(address.user, None)
+        _typed.pop(_key(address), None)
         at_fault = status == _ERROR or said.startswith(_FAULT_OF_THE_SERVER)
         kind = CannotConnect if at_fault else NotLetIn
         raise kind(f"{address.host}:{address.port} did not let {address.user} in: {said}")
@@ -122,13 +126,20 @@ def _secret(address: ServerAddress) -> str:
     given = os.environ.get(VARIABLE)
     if given:
         return given
-    if address.user not in _typed:
-        if not sys.stdin.isatty():
-            raise CannotConnect(
-                f"the password or token of {address.user} is missing: give --secret FILE, or set {VARIABLE}"
-            )
-        _typed[address.user] = getpass.getpass(f"Password or token of {address.user}: ")
-    return _typed[address.user]
+    key = _key(address)
+    with _asking:
+        if key not in _typed:
+            if not sys.stdin.isatty():
+                raise CannotConnect(
+                    f"the password or token of {address.user} is missing: give --secret FILE, or set {VARIABLE}"
+                )
+            server = f"{address.host}:{address.port}"
+            _typed[key] = getpass.getpass(f"Password or token of {address.user} for {server}: ")
+        return _typed[key]
+
+
+def _key(address: ServerAddress) -> tuple[str, int, str]:
+    return address.host, address.port, address.user
 
 
 def _of_file(path: str) -> str:

@@ -4,11 +4,13 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from hbtable.shell import credentials
 from hbtable.shell.address import ServerAddress, parse_address
 from hbtable.shell.credentials import authenticated
 from hbtable.shell.errors import CannotConnect, NotLetIn
@@ -145,3 +147,32 @@ def test_over_tls_one_message_is_enough(ends: tuple[Connection, socket.socket], 
     authenticated(connection, address._replace(tls=True))
     connection.close()
     assert server.wait() == whole
+
+
+def test_what_was_typed_for_one_server_is_not_sent_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hbtable copy` and `hbtable shadow` talk to two, whose users may have the same names."""
+    asked: list[str] = []
+    monkeypatch.delenv("HBTABLE_SECRET", raising=False)
+    monkeypatch.setattr(credentials, "_typed", {})
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("getpass.getpass", lambda prompt: asked.append(prompt) or f"secret {len(asked):06}")
+
+    def sent(host: str, port: int, answer: bytes = b"") -> bytes:
+        with ExitStack() as stack:
+            ours, servers = socket.socketpair()
+            connection = stack.enter_context(Connection(fileno=ours.detach()))
+            end = stack.enter_context(servers)
+            server = Server(end, [(len(ASKS), said(OK)), (len(ASKS + TELLS), answer or said(COMPLETE))])
+            with suppress(NotLetIn):
+                authenticated(connection, ServerAddress(host, port, user="ann"))
+            connection.close()
+            return server.wait().rpartition(b"\0")[2]
+
+    assert [sent("production", 9090) for _ in range(2)] == [b"secret 000001"] * 2
+    assert sent("test", 9090) == b"secret 000002"
+    assert sent("production", 9091) == b"secret 000003"
+    assert sent("test", 9090, said(BAD, b"the user or the password is wrong")) == b"secret 000002"
+    assert sent("test", 9090) == b"secret 000004", "a wrong one is asked for again"
+    assert sent("production", 9090) == b"secret 000001"
+    servers = ["production:9090", "test:9090", "production:9091", "test:9090"]
+    assert asked == [f"Password or token of ann for {server}: " for server in servers]
