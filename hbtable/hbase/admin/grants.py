@@ -53,13 +53,18 @@ class AdminGrantCalls:
 
 
 def scope_of(grant: AdminGrant) -> Scope:
-    """InvalidRequest for a name that nothing can have, and for a family without a table."""
+    """InvalidRequest for a name that nothing can have, for a family without a table, and for a table of another
+    namespace than the one that is named."""
     if grant.table:
         if grant.family:
             names.check_family(grant.family)
         elif grant.qualifier is not None:
             raise BadArgument("a permission to a column names its family, too")
-        return of_table(names.parse(grant.table), grant.family, grant.qualifier)
+        scope = of_table(names.parse(grant.table), grant.family, grant.qualifier)
+        if grant.namespace not in (b"", scope.namespace):  # that one is in what adminGrants() answers
+            table, namespace = names.shown(scope.table), names.shown(grant.namespace)
+            raise BadArgument(f"the table {table} is not in the namespace {namespace}")
+        return scope
     if grant.family or grant.qualifier is not None:
         raise BadArgument("a permission to a family names its table, too")
     if not grant.namespace:
