@@ -64,6 +64,10 @@ def check_password(password: str) -> None:
         raise InvalidRequest(f"a password has at least {LEAST_LETTERS} letters, and at most {MOST_BYTES} bytes")
     if not password.isprintable():
         raise InvalidRequest("a password has no control characters: clients could not send it")
+    if parts_of_token(password.encode()) is not None:
+        raise InvalidRequest(
+            "a password has another form than a token (hbt.ID.SECRET), for which each login would take it"
+        )
 
 
 def can_be_password(secret: bytes) -> bool:

@@ -57,6 +57,7 @@ def test_a_token_is_printed_once_and_can_be_revoked(tmp_path: Path) -> None:
     [
         (["add", "ann,f"], "correct horse\n", 1, "'ann,f' is no name of a user"),
         (["add", "ben"], "short\n", 1, "a password has at least 8 letters"),
+        (["add", "ben"], "hbt.2026.winter\n", 1, "a password has another form than a token"),
         (["add", "ben"], "", 1, "standard input has no password"),
         (["add", "ann"], "correct horse\n", 1, "there is a user ann already"),
         (["remove", "carl"], "", 1, "there is no user 'carl'"),
