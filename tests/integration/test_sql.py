@@ -307,6 +307,54 @@ def test_tables_whose_names_differ_in_case_are_refused() -> None:
         assert "tables Orders and orders have one name in SQL" in done.output
 
 
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server with tables whose names are those of something else; a program that stands in a folder
+    with some files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "both.csv").write_text("row,f\nlocal,file\n")
+    (tmp_path / "plain").mkdir()
+    with hbtable.open(":memory:") as db:
+        for name in ("both.csv", "only.csv", "other.parquet", "sqlite_master", "pg_class", "plain", "a.b"):
+            db.create_table(name, ["f"]).put("r", {"f:q": f"of {name}"})
+        db.create_table("empty.csv", ["f"])
+        yield f"--url=127.0.0.1:{db.serve(port=0)}"
+
+
+@pytest.mark.parametrize(
+    ("named", "table"),
+    [
+        *((f'"{name}"', name) for name in ("only.csv", "other.parquet", "sqlite_master", "pg_class", "plain", "a.b")),
+        *(("sqlite_master", "sqlite_master"), ("PG_Class", "pg_class"), ("'only.csv'", "only.csv")),
+        *(('main."both.csv"', "both.csv"), ('main."sqlite_master"', "sqlite_master"), ('"ONLY.csv"', "only.csv")),
+    ],
+)
+@pytest.mark.parametrize("around", ['select "f:q" v from {}', 'with x as (from {}) select first("f:q") v from x'])
+def test_a_table_is_meant_before_a_file_and_before_what_duckdb_has(
+    odd: str, named: str, table: str, around: str
+) -> None:
+    """Answers came from a local file and from DuckDB's own catalogue."""
+    done = CliRunner().invoke(main, ["sql", odd, "--format=json", f"--columns={table}=f:q=text", around.format(named)])
+    assert json.loads(done.output) == {"v": f"of {table}"}, done.output
+
+
+def test_statements_that_duckdb_does_not_look_into_mean_tables_as_well(odd: str) -> None:
+    done = CliRunner().invoke(main, ["sql", odd, "--format=json", 'pivot "only.csv" on "f:q" using count(*)'])
+    assert json.loads(done.output) == {"row": "r", "of only.csv": 1}, done.output
+
+
+def test_a_name_of_a_table_and_of_a_file_is_refused(odd: str) -> None:
+    for statement in ('select * from "both.csv"', "select (select count(*) from 'both.csv')", "describe 'both.csv'"):
+        done = CliRunner().invoke(main, ["sql", odd, statement])
+        assert done.exit_code == 1
+        said = 'there is a table both.csv and a file both.csv in this folder: write the table as main."both.csv", and'
+        assert said in done.output
+    done = CliRunner().invoke(main, ["sql", odd, "--format=json", "select * from './both.csv'"])
+    assert json.loads(done.output) == {"row": "local", "f": "file"}
+    done = CliRunner().invoke(main, ["sql", odd, 'select \'empty.csv\', "both.csv".x from (select 1 x) "both.csv"'])
+    assert done.exit_code == 0, "a text, and a name that the statement gives"
+
+
 def test_a_table_is_found_by_its_name_in_other_letters(world: World) -> None:
     assert world.ask('select count(*), sum("f:n") from T') == world.ask('select count(*), sum("f:n") from t')
 

@@ -1,5 +1,6 @@
 """One statement of SQL over tables, by DuckDB."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,11 @@ _CONFIG: Final = {
 """A name of the statement is no variable of this program, and nothing is fetched and run because of one."""
 _ROWS_AT_ONCE: Final = 1000
 _SAMPLED_ROWS: Final = 1000
+_WORDS: Final = re.compile(r"""\"(?:[^"]|"")+"|'(?:[^']|'')+'|\w+""")
+_OWN_VIEWS: Final = (
+    "select lower(view_name) from duckdb_views() where internal and schema_name in ('main', 'pg_catalog')"
+)
+"""Views of DuckDB's that a statement reads by their names alone."""
 _ABSENT: Final = re.compile(r"Table with name (.+?) does not exist")
 
 
@@ -50,18 +56,24 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
         kept = next((one.error for one in relations.values() if one.error is not None), None)
         return kept or InvalidRequest(f"DuckDB refuses it: {error}")
 
+    def add(name: str, table: str) -> None:
+        if len(relations) >= _MOST_TABLES:
+            raise InvalidRequest(f"the statement names more than {_MOST_TABLES} tables")
+        relations[name] = _relation(server, table, types.get(table, {}))
+        connection.register(name, relations[name])
+        unread.discard(table)
+
+    for name, table in _named(duckdb, connection, statement, server).items():
+        add(name, table)
     while True:
         try:
             connection.execute(statement)
             break
         except duckdb.Error as error:
-            name = _absent(str(error)) if isinstance(error, duckdb.CatalogException) else None
-            if name is None or name in relations or len(relations) >= _MOST_TABLES:
+            absent = _absent(str(error)) if isinstance(error, duckdb.CatalogException) else None
+            if absent is None or absent.lower() in relations:
                 raise refused(error) from None
-            table = _table(name, server.hbase("getTableNames"))
-            relations[name] = _relation(server, table, types.get(table, {}))
-            connection.register(name, relations[name])
-            unread.discard(table)
+            add(absent.lower(), _table(absent, server.hbase("getTableNames")))
     if unread:
         raise InvalidRequest(
             f"columns are named of {min(unread)}, which the statement does not read: write the table's "
@@ -78,6 +90,55 @@ def answer(server: Calls, statement: str, types: Types) -> Answer:
             raise refused(error) from None
 
     return Answer(fields, rows())
+
+
+def _named(duckdb: Any, connection: Any, statement: str, server: Calls) -> dict[str, str]:
+    """The server's tables that the statement names, by their names in small letters. DuckDB is to know them before it
+    runs the statement: a name that it does not know it may take for a file. InvalidRequest: the name is a file's, too.
+    """
+    words = {_unquoted(word) for word in _WORDS.findall(statement)}
+    try:
+        names, qualified = (connection.get_table_names(statement, qualified=full) for full in (False, True))
+    except duckdb.Error:  # of a kind of statement that it does not look into
+        names, qualified = words, {_quoted(word) for word in words}
+    own = {name for (name,) in connection.execute(_OWN_VIEWS).fetchall()}
+    named = sorted({*names, *(word for word in words if word.lower() in own)})
+    tables = server.hbase("getTableNames") if named else ()
+    known = {table.decode() for table in tables}
+    found: dict[str, str] = {}
+    for name in named:
+        table = _table(name, tables)
+        if table not in known or name.lower() in found:
+            continue
+        if not qualified.isdisjoint((name, _quoted(name))) and _is_file(duckdb, connection, name):
+            raise InvalidRequest(
+                f"there is a table {table} and a file {name} in this folder: write the table as main.{_quoted(name)}, "
+                f"and the file as './{name}'"
+            )
+        found[name.lower()] = table
+    return found
+
+
+def _unquoted(word: str) -> str:
+    quote = word[0]
+    return word[1:-1].replace(quote * 2, quote) if quote in "\"'" else word
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _is_file(duckdb: Any, connection: Any, name: str) -> bool:
+    """Whether DuckDB would read a file of this folder where a statement has this name, which is no pattern."""
+    if not os.path.exists(name):
+        return False
+    try:
+        connection.execute(f"explain from {_quoted(name)}")
+    except duckdb.CatalogException:
+        return False
+    except duckdb.Error:
+        pass
+    return True
 
 
 def _check_single(duckdb: Any, statement: str) -> None:
