@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from hbtable.client.admin import Admin
-from hbtable.errors import InvalidRequest, TableExists, TableNotFound
+from hbtable.errors import InvalidRequest, TableExists, TableNotFound, Unavailable
 from hbtable.filters.searching import Searches
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.tables import TableAdminCalls
@@ -38,6 +38,7 @@ from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.look_ahead import ask_worker
 
 _THRIFT_TWO: Final = 2
+_LOOKS: Final = 3
 _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
 _INVALID_FAMILY: Final = HBASE + "InvalidFamilyOperationException"
 
@@ -213,11 +214,15 @@ class Thrift2TableCalls:
     # ---------------------------------------------------------------- regions
 
     @switches
-    def getRegionLocation(self, table: bytes, row: bytes, _: bool | None) -> THRegionLocation:
+    def getRegionLocation(self, table: bytes, row: bytes, reload: bool | None) -> THRegionLocation:
+        """The list is read page by page, and a split or merge meanwhile may leave a gap in it: Unavailable when the row
+        is in one that many times."""
         name = self._tables.canonical(table)
-        tablets = self._admin.tablets(name)
-        tablet = next(one for one in tablets if one.range.holds(row))
-        return self._location(name, tablet)
+        for _ in range(_LOOKS):
+            for tablet in self._admin.tablets(name):
+                if tablet.range.holds(row):
+                    return self._location(name, tablet)
+        raise Unavailable(f"the tablets of table {shown(name)} go on changing; try again")
 
     @switches
     def getAllRegionLocations(self, table: bytes) -> list[THRegionLocation]:
