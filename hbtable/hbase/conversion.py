@@ -3,7 +3,7 @@
 Everything that can be refused without looking at the table is refused here, as BadArgument, before any I/O.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hbtable.client import columns as column_names
@@ -179,14 +179,19 @@ def family_schemas(table: str, descriptors: Sequence[ColumnDescriptor] | None) -
     if descriptors is None:
         raise BadArgument("the call has no column families")
     check_counts(table, len(descriptors), ())
+    found = by_name(map(family_schema, descriptors))
+    if not found:
+        raise JavaError(DO_NOT_RETRY, "Table should have at least one column family")
+    return found
+
+
+def by_name(families: Iterable[FamilySchema]) -> dict[bytes, FamilySchema]:
+    """BadArgument where one is named twice: nobody could say which is meant."""
     found: dict[bytes, FamilySchema] = {}
-    for descriptor in descriptors:
-        family = family_schema(descriptor)
+    for family in families:
         if family.name in found:
             raise BadArgument(f"Family {shown(family.name)} already exists so cannot be added")
         found[family.name] = family
-    if not found:
-        raise JavaError(DO_NOT_RETRY, "Table should have at least one column family")
     return found
 
 

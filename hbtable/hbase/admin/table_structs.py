@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.hbase.conversion import by_name
 from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 
 
@@ -25,11 +26,11 @@ def family_struct(family: FamilySchema) -> AdminFamily:
 
 
 def table_schema(name: bytes, table: AdminTable) -> TableSchema:
-    """The schema that the struct holds, under this name. Nothing is checked."""
-    families = [FamilySchema(*family[:-1], _attributes(family.attributes)) for family in table.families or ()]
+    """The schema that the struct holds, under this name. BadArgument where a family is named twice; nothing else is
+    checked."""
     return TableSchema(
         name,
-        {family.name: family for family in families},
+        by_name(FamilySchema(*family[:-1], _attributes(family.attributes)) for family in table.families or ()),
         table.version,
         table.split_bytes,
         _attributes(table.attributes),

@@ -1,13 +1,13 @@
 """Tables and families as Thrift2 describes them. What hbtable does not obey it keeps and shows, as attributes."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
-from hbtable.hbase.conversion import shown
+from hbtable.hbase.conversion import by_name
 from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
 from hbtable.model.family_attributes import CONFIGURATION, METADATA, OWN_NAMES, plain_name
@@ -65,6 +65,7 @@ def table_schema(given: TTableDescriptor, version: int = 1, before: TableSchema 
     """`before`: what is altered by it."""
     columns, name = given.columns or (), table_name(given.table_name)
     check_counts(names.shown(name), len(columns), chain((len(given.attributes or ()),), map(_attribute_count, columns)))
+    known = {} if before is None else before.families
     attributes = _texts(given.attributes)
     if given.durability is not None:
         attributes.pop(_DURABILITY, None)
@@ -73,23 +74,11 @@ def table_schema(given: TTableDescriptor, version: int = 1, before: TableSchema 
     split_bytes = attributes.pop(_MAX_FILESIZE, "")
     return TableSchema(
         name,
-        _families(columns, {} if before is None else before.families),
+        by_name(family_schema(column, known.get(column.name)) for column in columns),
         version,
         max(0, _number(_MAX_FILESIZE, split_bytes, 64)) if split_bytes else 0,
         _sorted(attributes),
     )
-
-
-def _families(
-    given: Iterable[TColumnFamilyDescriptor], before: Mapping[bytes, FamilySchema]
-) -> dict[bytes, FamilySchema]:
-    found: dict[bytes, FamilySchema] = {}
-    for column in given:
-        family = family_schema(column, before.get(column.name))
-        if family.name in found:
-            raise BadArgument(f"Family {shown(family.name)} already exists so cannot be added")
-        found[family.name] = family
-    return found
 
 
 def _attribute_count(given: TColumnFamilyDescriptor) -> int:
