@@ -28,9 +28,8 @@ def floors(files: Iterable[SSTableFound]) -> Floors:
         if file.properties is None:
             continue
         identity = file.properties.identity
-        complete_to = file.properties.last_sequence
-        if identity.origin is not None:
-            complete_to = max(complete_to, identity.origin.complete_to)
+        # Files of older hbtables do not say it: what they hold is certain.
+        complete_to = identity.origin.complete_to if identity.origin is not None else file.properties.last_sequence
         for family in families_of_key(identity.group):
             key = (identity.tablet_id, family)
             found[key] = max(found.get(key, 0), complete_to)

@@ -1,19 +1,18 @@
 """Tables and tablets from what files and logs say, where METADATA's rows may be missing or old."""
 
 from dataclasses import replace
-from itertools import count
 from typing import final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.encoding import table_record, tablet_record
-from hbtable.encoding.cell_key import family_name, row_of, stored_family
+from hbtable.encoding.cell_key import family_name, row_of
 from hbtable.errors import HbtableError
 from hbtable.metadata import layout
 from hbtable.metadata.tiling import standing
 from hbtable.model.names import shown
 from hbtable.model.range_delete import RangeDelete, with_ranges
 from hbtable.model.ranges import EVERY_ROW, RowRange
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, SSTableRef, TabletRecord
 from hbtable.repair.evidence import Evidence, SSTableFound
@@ -24,6 +23,7 @@ from hbtable.repair.orphans import Orphan, TableEvidence, orphans
 from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, left_in, rebuilt, replaces
 from hbtable.repair.regroupings import take_the_place
 from hbtable.repair.report import Report
+from hbtable.repair.table_schemas import newest_families, newest_record, of_unknown_families
 from hbtable.repair.user_files import Named, UserFiles
 from hbtable.repair.writing import RepairWriter
 from hbtable.switches import switches
@@ -83,10 +83,10 @@ class TableRebuild:
     def tables(self, known: dict[bytes, TableRecord]) -> dict[bytes, TableRecord]:
         """The tables by name: those of METADATA, and those that only files tell of. A dropped table does not come back,
         as far as METADATA still shows that it was dropped."""
-        found = dict(known)
-        ids = {record.table_id for record in known.values()}
         if self._view.complete:
-            return found
+            return dict(known)
+        found = {name: self._with_newest_schema(record) for name, record in known.items()}
+        ids = {record.table_id for record in known.values()}
         for table_id in sorted(self._ids_in_files() - ids - self.dropped(), reverse=True):
             record = self._from_files(table_id)
             name = record.schema.name
@@ -99,6 +99,15 @@ class TableRebuild:
             )
         self._orphans = orphans({record.table_id: self._all_of(record) for record in found.values()}, self._records)
         return found
+
+    def _with_newest_schema(self, record: TableRecord) -> TableRecord:
+        """METADATA's row may be an old one: without a family that was added since, its cells would go."""
+        newest = newest_record(self._evidence, record.table_id)
+        if newest is None or newest.schema.version <= record.schema.version:
+            return record
+        name = record.schema.name
+        self._report.done.append(f"table {shown(name)} has the schema of its newest SSTable: METADATA's row was older")
+        return replace(record, schema=replace(newest.schema, name=name))
 
     def _all_of(self, table: TableRecord) -> TableEvidence:
         families = LocalityGroupLayout(table.schema).stored.values()
@@ -131,20 +140,14 @@ class TableRebuild:
         return gone
 
     def _from_files(self, table_id: int) -> TableRecord:
-        best: TableRecord | None = None
-        families: set[bytes] = set()
-        for file in self._evidence.sstables.values():
-            if not file.is_of(table_id) or file.properties is None:
-                continue
-            identity = file.properties.identity
-            families |= set(families_of_key(identity.group))
-            if identity.origin is not None and identity.origin.table:
-                record = table_record.decode(identity.origin.table, file.path)
-                if best is None or record.schema.version > best.schema.version:
-                    best = record
+        best = newest_record(self._evidence, table_id)
         if best is not None:
             return best
-        schema = TableSchema(b"recovered_%08x" % table_id, _newest(families))
+        families: set[bytes] = set()
+        for file in self._evidence.sstables.values():
+            if file.is_of(table_id) and file.properties is not None:
+                families |= set(families_of_key(file.properties.identity.group))
+        schema = TableSchema(b"recovered_%08x" % table_id, newest_families(families))
         self._report.lost.append(
             f"the name and the families' options of table id {table_id}: it is called {shown(schema.name)} now"
         )
@@ -174,6 +177,8 @@ class TableRebuild:
         known = {one.tablet_id: one for one in current}
         self._report_gaps(table, ids - gone, known, floors(mine))
         pairs, sequence, clock_millis = unflushed(records, known, floors(mine), gone)
+        if not self._view.complete:
+            self._report.lost += of_unknown_families(table, pairs, families)
         complete_to = max([sequence, *(_complete_to(file) for file in mine), *map(_sequence, current)])
         return [
             self._tablet(table, tile, deleted, pairs, clock_millis, complete_to, now_millis)
@@ -345,17 +350,6 @@ def _deleted_ranges(records: list[TabletRecord]) -> Deleted:
 def _add_ranges(deleted: Deleted, path: str, ranges: tuple[RangeDelete, ...]) -> None:
     if ranges:
         deleted[path] = with_ranges(deleted.get(path, ()), ranges)
-
-
-def _newest(families: set[bytes]) -> dict[bytes, FamilySchema]:
-    """As they stand in cell keys; of one that was dropped and added again only the last one's cells are seen."""
-    found: dict[bytes, FamilySchema] = {}
-    for stored in families:
-        name = family_name(stored)
-        added_in = next(number for number in count() if stored_family(name, number) == stored)
-        if name not in found or found[name].added_in < added_in:
-            found[name] = FamilySchema(name, added_in=added_in)
-    return dict(sorted(found.items()))
 
 
 def _origin_of(file: SSTableFound) -> tuple[RowRange, int, int]:

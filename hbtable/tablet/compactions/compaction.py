@@ -98,9 +98,14 @@ class Compactor:
             written: list[Written] = []
             asked = False
             try:
-                for stack in state.version.stacks:
-                    if stack.frozen:
-                        written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis, complete_to)))
+                stacks = [stack for stack in state.version.stacks if stack.frozen]
+                while stacks:
+                    stack = stacks.pop(0)
+                    # Of a family in memtables of two groupings a file has all once it is the last: who is killed before
+                    # that has the rest in the log, and a repair must look for it there.
+                    is_last = not any(stack.families & other.families for other in stacks)
+                    file = self._write_frozen(stack, clock_millis, complete_to if is_last else 0)
+                    written.append((stack.key, stack.frozen, file))
                 if written or self.needs_old_logs():
                     asked = True
                     self._name_flushed(written, first_needed)
@@ -286,6 +291,8 @@ class Compactor:
         with self._merging, self._noting_failure():
             self._state.damaged.check_none()
             self._output.begin()
+            if self._state.version.is_regrouped():
+                self._regroup()  # of a column that lies in two stacks each would be set back by itself
             for stack in self._state.version.stacks:
                 if stack.files:
                     self._compact(stack, stack.files, (now, highest))

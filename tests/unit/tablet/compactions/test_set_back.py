@@ -72,9 +72,10 @@ def visible(tablet: Tablet) -> dict[bytes, list[tuple[bytes, bytes]]]:
     return {row: [(column, value) for column, _, value in cells] for row, cells in found}
 
 
+@pytest.mark.parametrize("regrouped", [True, False])
 @pytest.mark.parametrize("flushed", [True, False])
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_seen_after_a_set_back_is_what_was_seen_before(seed: int, flushed: bool) -> None:
+def test_what_is_seen_after_a_set_back_is_what_was_seen_before(seed: int, flushed: bool, regrouped: bool) -> None:
     """The clock is ahead for about twice as long as its lead."""
     chance = random.Random(seed)
     families = {name: FamilySchema(name, max_versions=100) for name in (b"f", b"g")}
@@ -94,6 +95,9 @@ def test_what_is_seen_after_a_set_back_is_what_was_seen_before(seed: int, flushe
             change(tablet, number)
             if flushed and chance.random() < 0.1:
                 tablet.flush()
+            if regrouped and number == 25:
+                grouped = {name: replace(family, locality_group="x") for name, family in families.items()}
+                bench.schema = tablet.schema = TableSchema(b"t", grouped, 2)
             bench.runtime.sleep(chance.choice((0.0, 0.001, chance.random() * lead / 3000)))
         seen.update(visible(tablet))
         tablet.mutate([put(b"other", b"f:q", b"v")])  # now, so that the tablet is far enough ahead
