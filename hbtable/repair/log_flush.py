@@ -38,13 +38,12 @@ def floors(files: Iterable[SSTableFound]) -> Floors:
 
 def ended(tablet_ids: Collection[int], spans: Collection[Span]) -> set[int]:
     """The tablets among these that were split or merged: that begins with a flush, so no log has anything of them. A
-    later tablet, with a higher id, has rows of theirs."""
+    later tablet has rows of theirs."""
     gone = set()
     for span in spans:
         if span.tablet_id in tablet_ids:
             for later in spans:
-                both = span.rows.intersect(later.rows)
-                if later.tablet_id > span.tablet_id and not both.is_empty():
+                if span.is_before(later) and not span.rows.intersect(later.rows).is_empty():
                     gone.add(span.tablet_id)
     return gone
 

@@ -8,11 +8,12 @@ again where their files allow it.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
 from hbtable.model.range_delete import RangeDelete, with_ranges
 from hbtable.model.ranges import EVERY_ROW, RowRange
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import GoneTablet, TabletRecord
 from hbtable.repair.evidence import SSTableFound
 from hbtable.repair.regroupings import EVERY_FAMILY, families_of, take_the_place
 
@@ -24,6 +25,23 @@ class Span:
     rows: RowRange
     tablet_id: int
     generation: int
+
+    def is_before(self, other: "Span") -> bool:
+        """Whether the other one came of this, by splits and merges. Both have a row in common, which never has two
+        tablets at once. A merged tablet's generation is above those of both sides; a split's children keep their
+        parent's, and have a part of its rows. Ids tell nothing: each server and the master give them out of a range
+        of their own."""
+        if self.tablet_id == other.tablet_id:
+            return False
+        if self.generation != other.generation:
+            return self.generation < other.generation
+        return self.rows != other.rows and covers(self.rows, other.rows)
+
+
+def span_of(record: TabletRecord | GoneTablet) -> Span:
+    """The generation of a tablet that is gone is that of the merged one, which is above its own."""
+    generation = record.generation - 1 if isinstance(record, GoneTablet) else record.generation
+    return Span(record.range, record.tablet_id, generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +119,20 @@ def rebuilt(
     """`files`: the table's usable ones. `replacers`: those whose word counts on what they replaced, the trash included.
     `current`: tablets as METADATA has them, as far as it can be read; `past`: what is known of others.
     `substitutes`: files that take the place of damaged ones. `families`: those that the table has."""
-    spans = [*(Span(record.range, record.tablet_id, record.generation) for record in current), *past]
+    spans = [*map(span_of, current), *past]
     rows = {file.path: rows_of(file, spans) for file in files}
     made = [(rows_of(file, spans), file) for file in replacers if file.properties is not None]
-    written = [Span(rows[file.path], *_who(file)) for file in files]
+    written = {file.path: Span(rows[file.path], *_who(file)) for file in files}
     pieces = []
     for piece in _cut([*(span.rows for span in spans), *rows.values(), *(held for held, _ in made)]):
         here = [file for held, file in made if covers(held, piece)]
         present = {path for path, held in rows.items() if covers(held, piece)}
         replaced, parts = _replaced(here, {file.path: file for file in files if file.path in present}, families)
-        gone = replaced | _outlived(piece, files, current, substitutes)
+        there = {path: span for path, span in written.items() if path in present}
+        here_now = [record for record in current if covers(record.range, piece)]
+        gone = replaced | _outlived(there, here_now, substitutes)
         named = frozenset(present - gone - parts)
-        pieces.append(_Piece(piece, _owner(piece, current, written), named, gone))
+        pieces.append(_Piece(piece, _owner([*map(span_of, here_now), *there.values()]), named, gone))
     by_path = {file.path: file for file in files}
     return _joined(pieces, by_path)
 
@@ -136,16 +156,24 @@ def _replaced(
 
 
 def _outlived(
-    piece: RowRange, files: Sequence[SSTableFound], current: Sequence[TabletRecord], substitutes: Collection[str]
+    written: Mapping[str, Span], current: Sequence[TabletRecord], substitutes: Collection[str]
 ) -> frozenset[str]:
     """Files of tablets that were split or merged, which the record of the tablet that came of it does not name: it
-    named all of them once, so they were compacted away, perhaps in several steps of which the first left no trace."""
-    records = [record for record in current if covers(record.range, piece)]
-    if not records:
+    named all of them once, so they were compacted away, perhaps in several steps of which the first left no trace.
+    `written`: by path the tablets that wrote them; `current`: records; all of these have the same piece of rows."""
+    if not current:
         return frozenset()
-    newest = max(records, key=lambda record: record.tablet_id)
-    named = {ref.path for _, refs in newest.files for ref in refs} | set(substitutes)
-    return frozenset(file.path for file in files if _who(file)[0] < newest.tablet_id and file.path not in named)
+    now = _latest(map(span_of, current))
+    named = {ref.path for one in current if span_of(one) == now for _, refs in one.files for ref in refs}
+    return frozenset(
+        path for path, span in written.items()
+        if span.is_before(now) and path not in named and path not in substitutes
+    )  # fmt: skip
+
+
+def _latest(spans: Iterable[Span]) -> Span:
+    """Of tablets that had the same rows one after the other."""
+    return reduce(lambda one, other: other if one.is_before(other) else one, spans)
 
 
 def _who(file: SSTableFound) -> tuple[int, int]:
@@ -166,11 +194,9 @@ def covers(rows: RowRange, piece: RowRange) -> bool:
     return rows.start <= piece.start and (not rows.stop or (bool(piece.stop) and piece.stop <= rows.stop))
 
 
-def _owner(piece: RowRange, current: Sequence[TabletRecord], written: Sequence[Span]) -> int:
-    records = [record for record in current if covers(record.range, piece)]
-    # A split or merge that METADATA lost: the files of its tablets have higher ids.
-    ids = [record.tablet_id for record in records] + [span.tablet_id for span in written if covers(span.rows, piece)]
-    return max(ids, default=0)
+def _owner(spans: Sequence[Span]) -> int:
+    """The last tablet of a piece, of all that had it. Files alone may tell of it: METADATA lost a split or merge."""
+    return _latest(spans).tablet_id if spans else 0
 
 
 def _joined(pieces: Sequence[_Piece], by_path: dict[str, SSTableFound]) -> list[RebuiltTablet]:

@@ -20,7 +20,7 @@ from hbtable.repair.log_flush import Floors, ended, family_of, first_unflushed, 
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
 from hbtable.repair.orphans import Orphan, TableEvidence, orphans
-from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, left_in, rebuilt, replaces
+from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, left_in, rebuilt, replaces, span_of
 from hbtable.repair.regroupings import take_the_place
 from hbtable.repair.report import Report
 from hbtable.repair.table_schemas import newest_families, newest_record, of_unknown_families
@@ -75,8 +75,7 @@ class TableRebuild:
                     continue
                 for one in (record, None if isinstance(record, GoneTablet) else record.left):
                     if one is not None:
-                        span = Span(one.range, one.tablet_id, one.generation)
-                        self._past.setdefault(one.table_id, []).append(span)
+                        self._past.setdefault(one.table_id, []).append(span_of(one))
 
     # ------------------------------------------------------------ tables
 
@@ -117,11 +116,14 @@ class TableRebuild:
         every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
         return [file for file in every if file.is_of(table_id)]
 
-    def _spans(self, table_id: int) -> list[Span]:
-        """The rows of each tablet that anything tells of."""
-        current = self._current.get(table_id, [])
-        spans = [*self._past.get(table_id, []), *(Span(one.range, one.tablet_id, one.generation) for one in current)]
-        return spans + [Span(*_origin_of(file)) for file in self._files_of(table_id) if file.properties is not None]
+    def _spans(self, table_id: int, sure: bool = False) -> list[Span]:
+        """The rows of each tablet that anything tells of. A file of an older hbtable tells a tablet, and no rows: all
+        rows, or, if `sure`, it is left out."""
+        spans = [*self._past.get(table_id, []), *map(span_of, self._current.get(table_id, []))]
+        for file in self._files_of(table_id):
+            if file.properties is not None and (not sure or file.properties.identity.origin is not None):
+                spans.append(Span(*_origin_of(file)))
+        return spans
 
     def _ids_in_files(self) -> set[int]:
         sound = [file for file in self._evidence.sstables.values() if file.properties is not None]
@@ -170,10 +172,10 @@ class TableRebuild:
         made = [file for file in usable if file.path in substitutes and file not in mine]
         replacers = [file for file in [*mine, *made] if not file.damage and file.path not in old]
         tiles = rebuilt(usable, replacers, current, past, substitutes, families)
-        spans = self._spans(table_id)
-        ids = {span.tablet_id for span in spans} | self._adopted(table)
+        ids = {span.tablet_id for span in self._spans(table_id)} | self._adopted(table)
         records = [record for one in ids for record in self._records.pop(one, [])]
-        gone = ended({record.tablet_id for record in records}, spans) - {one.tablet_id for one in current}
+        gone = ended({record.tablet_id for record in records}, self._spans(table_id, sure=True))
+        gone -= {one.tablet_id for one in current}
         known = {one.tablet_id: one for one in current}
         self._report_gaps(table, ids - gone, known, floors(mine))
         pairs, sequence, clock_millis = unflushed(records, known, floors(mine), gone)

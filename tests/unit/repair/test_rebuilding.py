@@ -1,9 +1,10 @@
 """Tablets from the identities of SSTables: what was compacted away stays away, and nothing that counts is left out."""
 
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import SSTableRef, TabletRecord
+from hbtable.model.tablet import GoneTablet, SSTableRef, TabletRecord
 from hbtable.repair.evidence import SSTableFound
-from hbtable.repair.rebuilding import RebuiltTablet, all_covered, rebuilt, replaces
+from hbtable.repair.log_flush import ended
+from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, rebuilt, replaces, span_of
 from hbtable.sstable.properties import Origin, Properties, SSTableIdentity
 
 ALL = RowRange()
@@ -78,16 +79,46 @@ def test_one_id_is_not_given_to_two_tablets() -> None:
 
 def test_a_merged_tablet_takes_the_place_of_both() -> None:
     assert of_files(
-        file("l", 21, LEFT), file("r", 22, RIGHT), file("both", 30, ALL, "l", "r", generation=5), file("new", 30, ALL)
+        file("l", 21, LEFT),
+        file("r", 22, RIGHT),
+        file("both", 30, ALL, "l", "r", generation=5),
+        file("new", 30, ALL, generation=5),
     ) == [(ALL, 30, ["both", "new"])]
 
 
 def test_a_merged_tablet_that_compacted_nothing_has_the_files_of_both() -> None:
-    assert of_files(file("l", 21, LEFT), file("r", 22, RIGHT), file("new", 30, ALL)) == [(ALL, 30, ["l", "new", "r"])]
+    assert of_files(file("l", 21, LEFT), file("r", 22, RIGHT), file("new", 30, ALL, generation=2)) == [
+        (ALL, 30, ["l", "new", "r"])
+    ]
+
+
+def test_ids_are_in_no_order_of_time() -> None:
+    """Children of a split with lower ids than their parent, and a merged tablet with a lower one than both sides: the
+    master and each server take ids out of ranges of their own."""
+    assert of_files(file("parent", 80, ALL), file("l", 21, LEFT), file("r", 22, RIGHT)) == [
+        (LEFT, 21, ["l", "parent"]),
+        (RIGHT, 22, ["parent", "r"]),
+    ]
+    assert of_files(file("l", 80, LEFT), file("r", 81, RIGHT), file("new", 17, ALL, generation=2)) == [
+        (ALL, 17, ["l", "new", "r"])
+    ]
+    old = TabletRecord(16, 81, RIGHT, 0, generation=1)
+    assert of_files(file("new", 17, ALL, generation=2), current=(old,)) == [(ALL, 17, ["new"])]
+    merged = TabletRecord(16, 17, ALL, 0, generation=2)
+    assert of_files(file("collected", 80, LEFT), current=(merged,)) == [(ALL, 17, [])]
+
+
+def test_a_tablet_ended_where_a_later_one_has_rows_of_it() -> None:
+    parent, left, right = Span(ALL, 80, 3), Span(LEFT, 21, 3), Span(RIGHT, 22, 4)
+    merged = Span(ALL, 17, 5)
+    assert ended({80, 21, 22}, [parent, left, right]) == {80}
+    assert ended({80, 21, 22, 17}, [parent, left, right, merged]) == {80, 21, 22}
+    gone = span_of(GoneTablet(16, 21, LEFT, merged.generation, 0))
+    assert ended({21, 17}, [gone, merged]) == {21}
 
 
 def test_files_of_an_older_hbtable_take_their_rows_from_metadata() -> None:
-    records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0))
+    records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0, generation=1))
     assert of_files(file("l", 21, None), file("r", 22, None), current=records) == [
         (LEFT, 21, ["l"]),
         (RIGHT, 22, ["r"]),
@@ -95,7 +126,7 @@ def test_files_of_an_older_hbtable_take_their_rows_from_metadata() -> None:
 
 
 def test_a_table_without_files_keeps_its_tablets() -> None:
-    records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0))
+    records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0, generation=1))
     assert of_files(current=records) == [(LEFT, 21, []), (RIGHT, 22, [])]
     assert of_files() == [(ALL, 0, [])]
 
@@ -105,8 +136,8 @@ def test_what_a_child_compacted_away_in_steps_stays_away() -> None:
     newest = SSTableRef("newest", 100, 1, 1, 9, 1)
     parents = SSTableRef("parent", 100, 1, 1, 9, 1)
     records = (
-        TabletRecord(16, 21, LEFT, 0, files=(("f", (newest,)),)),
-        TabletRecord(16, 22, RIGHT, 0, files=(("f", (parents,)),)),
+        TabletRecord(16, 21, LEFT, 0, generation=1, files=(("f", (newest,)),)),
+        TabletRecord(16, 22, RIGHT, 0, generation=1, files=(("f", (parents,)),)),
     )
     files = (file("parent", 20, ALL), file("newest", 21, LEFT, "collected"))
     assert of_files(*files, current=records) == [(LEFT, 21, ["newest"]), (RIGHT, 22, ["parent"])]
@@ -114,7 +145,8 @@ def test_what_a_child_compacted_away_in_steps_stays_away() -> None:
 
 def test_what_was_saved_of_a_parent_s_file_counts() -> None:
     lost = SSTableRef("lost", 100, 1, 1, 9, 1)
-    records = (TabletRecord(16, 21, LEFT, 0, files=(("f", (lost,)),)), TabletRecord(16, 22, RIGHT, 0))
+    left = TabletRecord(16, 21, LEFT, 0, generation=1, files=(("f", (lost,)),))
+    records = (left, TabletRecord(16, 22, RIGHT, 0, generation=1))
     saved = file("saved", 20, ALL)
     assert shown(rebuilt([saved], [saved], records, [], {"saved"}))[0] == (LEFT, 21, ["saved"])
 
