@@ -132,18 +132,10 @@ class TableOperations:
         self.quotas = QuotaSettings(session)
         self.late_truncates = LateTruncates(catalog, self.operation, self.is_busy)
         self._creation = TableCreation(
-            runtime,
-            session,
-            catalog,
-            rows,
-            self.namespaces,
-            new_ids,
-            wall_millis,
-            unnamed if unnamed is not None else set(),
-            self._finish_enabling,
-            self._delete,
+            runtime, session, catalog, rows, self.namespaces, new_ids, wall_millis,
+            unnamed if unnamed is not None else set(), self._finish_enabling, self._delete,
             self.late_truncates.may_come_back,
-        )
+        )  # fmt: skip
         placement.unanswered.lives = partial(holds_its_lock, session)
         placement.given_up_late = LateUnloads(catalog, placement, reports, locks.visit).place
         moving, pace = locks.hold_beside_guests, MovePace(runtime, MOST_AT_ONCE)

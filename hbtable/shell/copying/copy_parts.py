@@ -58,10 +58,10 @@ def restored(saved: Any) -> list[CopyPart]:
     """[] when nothing was saved."""
     return [
         CopyPart(
-            _bytes(one["table"]),
-            _bytes(one["start"]),
-            _bytes(one["stop"]),
-            _bytes(one["row"]),
+            base64.b64decode(one["table"]),
+            base64.b64decode(one["start"]),
+            base64.b64decode(one["stop"]),
+            base64.b64decode(one["row"]),
             one["rows"],
             one["cells"],
             one["done"],
@@ -90,5 +90,5 @@ def _text(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def _bytes(value: str) -> bytes:
+def base64.b64decode(value: str) -> bytes:
     return base64.b64decode(value)

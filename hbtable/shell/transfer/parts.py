@@ -97,12 +97,18 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
         held = one["position"]
         position = _position(held) if held else None
         part = ExportPart(
-            number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
+            number,
+            base64.b64decode(one["start"]),
+            base64.b64decode(one["stop"]),
+            one["rows"],
+            one["bytes"],
+            position,
+            one["done"],
         )
         part.empty = one.get("empty", 0)  # earlier releases kept neither this nor the last row, nor the next
         part.mortal = one.get("mortal", 0)
         begun = position.row if position and position.cells_done else b""
-        part.last = _bytes(one["last"]) if "last" in one else begun
+        part.last = base64.b64decode(one["last"]) if "last" in one else begun
         path = part.path(target)
         # One that is not done and has nowhere to go on from begins again. A run that was broken off in that may have
         # begun to write its file anew, which is then not what was saved.
@@ -142,10 +148,6 @@ def _text(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def _bytes(value: str) -> bytes:
-    return base64.b64decode(value)
-
-
 def _place(position: AdminPosition) -> list[object]:
     named = _text(position.row), position.cells_done, _text(position.filter_state), _text(position.column)
     return [*named, position.timestamp, position.versions]
@@ -155,4 +157,6 @@ def _position(held: Any) -> AdminPosition:
     """Earlier releases kept three fields of it: the cells are counted then."""
     row, done, state, *last = held
     column, timestamp, versions = last or ("", 0, 0)
-    return AdminPosition(_bytes(row), done, _bytes(state), _bytes(column), timestamp, versions)
+    return AdminPosition(
+        base64.b64decode(row), done, base64.b64decode(state), base64.b64decode(column), timestamp, versions
+    )
