@@ -3,7 +3,7 @@
 A part is known to be copied up to `row`, which is copied once more when the copy goes on: that changes nothing.
 """
 
-import base64
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,10 @@ def restored(saved: Any) -> list[CopyPart]:
     """[] when nothing was saved."""
     return [
         CopyPart(
-            base64.b64decode(one["table"]),
-            base64.b64decode(one["start"]),
-            base64.b64decode(one["stop"]),
-            base64.b64decode(one["row"]),
+            b64decode(one["table"]),
+            b64decode(one["start"]),
+            b64decode(one["stop"]),
+            b64decode(one["row"]),
             one["rows"],
             one["cells"],
             one["done"],
@@ -87,8 +87,4 @@ def _words(row: bytes) -> str:
 
 
 def _text(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
-def base64.b64decode(value: str) -> bytes:
-    return base64.b64decode(value)
+    return b64encode(value).decode()

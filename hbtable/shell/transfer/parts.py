@@ -6,11 +6,11 @@ known to be whole; a Parquet part, whose footer comes last, begins again. A part
 whose file was changed is refused.
 """
 
-import base64
 import glob
 import hashlib
 import os
 import shutil
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,8 +98,8 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
         position = _position(held) if held else None
         part = ExportPart(
             number,
-            base64.b64decode(one["start"]),
-            base64.b64decode(one["stop"]),
+            b64decode(one["start"]),
+            b64decode(one["stop"]),
             one["rows"],
             one["bytes"],
             position,
@@ -108,7 +108,7 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
         part.empty = one.get("empty", 0)  # earlier releases kept neither this nor the last row, nor the next
         part.mortal = one.get("mortal", 0)
         begun = position.row if position and position.cells_done else b""
-        part.last = base64.b64decode(one["last"]) if "last" in one else begun
+        part.last = b64decode(one["last"]) if "last" in one else begun
         path = part.path(target)
         # One that is not done and has nowhere to go on from begins again. A run that was broken off in that may have
         # begun to write its file anew, which is then not what was saved.
@@ -145,7 +145,7 @@ def remove(target: Path, parts: Sequence[ExportPart]) -> None:
 
 
 def _text(value: bytes) -> str:
-    return base64.b64encode(value).decode()
+    return b64encode(value).decode()
 
 
 def _place(position: AdminPosition) -> list[object]:
@@ -157,6 +157,4 @@ def _position(held: Any) -> AdminPosition:
     """Earlier releases kept three fields of it: the cells are counted then."""
     row, done, state, *last = held
     column, timestamp, versions = last or ("", 0, 0)
-    return AdminPosition(
-        base64.b64decode(row), done, base64.b64decode(state), base64.b64decode(column), timestamp, versions
-    )
+    return AdminPosition(b64decode(row), done, b64decode(state), b64decode(column), timestamp, versions)
