@@ -23,13 +23,28 @@ def converter(name: str, type: pa.DataType, wanted: pa.DataType) -> Callable[[pa
         return converter(name, type, wanted.value_type)
     if isinstance(type, pa.DictionaryType):
         convert = converter(name, type.value_type, wanted)
-        return lambda values: convert(values.cast(type.value_type))
+        return lambda values: convert(spelled_out(values))
     _refuse_lossy(name, type, wanted)
     if kinds.is_timestamp(type) and not is_text(wanted):
         plain = pa.timestamp(type.unit)
         to = pa.timestamp(wanted.unit) if kinds.is_timestamp(wanted) else wanted
         return lambda values: _converted(values.view(plain), to)
     return lambda values: _converted(values, wanted)
+
+
+def spelled_out(values: Any) -> pa.Array:
+    """The values themselves, where they are those of a dictionary. Arrow takes none from a dictionary of views, as
+    Polars has them for Categorical and Enum: they become text or bytes of the large kind, which mean the same."""
+    type = values.type
+    if isinstance(type, pa.DictionaryType):
+        type = type.value_type
+        if kinds.is_string_view(type) or kinds.is_binary_view(type):
+            large = pa.large_string() if kinds.is_string_view(type) else pa.large_binary()
+            values = values.dictionary.cast(large).take(values.indices)
+        else:
+            values = values.cast(type)
+    found: pa.Array = values
+    return found
 
 
 def _converted(values: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -141,7 +156,7 @@ def _elements(values: Any) -> pa.Array:
 def _plain(values: pa.Array) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
-    return values.cast(values.type.value_type) if isinstance(values.type, pa.DictionaryType) else values
+    return spelled_out(values)
 
 
 def _compare_floats(before: pa.Array, made: pa.Array) -> None:

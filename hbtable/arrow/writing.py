@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from pyarrow import types as kinds
 
-from hbtable.arrow.converting import converter, is_bytes, is_list, is_text
+from hbtable.arrow.converting import converter, is_bytes, is_list, is_text, spelled_out
 from hbtable.arrow.field_names import column_of
 from hbtable.client.columns import Key, full
 from hbtable.client.given import bytes_of, members
@@ -38,11 +38,11 @@ class _Field(NamedTuple):
 
 
 def batches_of(given: object) -> Iterator[pa.RecordBatch]:
-    """Whatever has record batches, as a table, a reader, a frame of Polars or an iterable of them. WrongType."""
+    """Whatever has record batches, as a table, a reader, a frame of Polars or an iterable of them. InvalidRequest."""
     if hasattr(given, "__arrow_c_stream__"):
-        yield from pa.RecordBatchReader.from_stream(given)
+        yield from _imported(pa.RecordBatchReader.from_stream, given)
     elif hasattr(given, "__arrow_c_array__"):
-        yield pa.record_batch(given)
+        yield _imported(pa.record_batch, given)
     elif isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)):
         for one in given:
             if not hasattr(one, "__arrow_c_stream__") and not hasattr(one, "__arrow_c_array__"):
@@ -51,6 +51,13 @@ def batches_of(given: object) -> Iterator[pa.RecordBatch]:
     else:
         kind = type(given).__name__
         raise WrongType(f"'batches' {shown(given)} is {kind}, and has to be record batches: a reader, a table, a frame")
+
+
+def _imported(make: Callable[[object], Any], given: object) -> Any:
+    try:
+        return make(given)
+    except pa.ArrowException as error:
+        raise WrongValue(f"the {type(given).__name__} is no table of Arrow: {error}") from None
 
 
 def mutations_of(
@@ -186,7 +193,7 @@ def encoder_of(name: str, type: pa.DataType) -> Encode:
     UNREADABLE."""
     if isinstance(type, pa.DictionaryType):
         encode = encoder_of(name, type.value_type)
-        return lambda values: encode(values.cast(type.value_type))
+        return lambda values: encode(spelled_out(values))
     if str(type) in NUMBER_CODES:
         return _numbers
     if kinds.is_timestamp(type) or kinds.is_duration(type) or kinds.is_time(type) or kinds.is_date(type):

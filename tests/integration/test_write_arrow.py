@@ -294,6 +294,26 @@ def test_no_record_batches(table: hbtable.Table, given: Any) -> None:
         table.put_frame(given, "id")
 
 
+@pytest.mark.parametrize("type", [pl.Categorical, pl.Enum(["v", "u"])], ids=str)
+def test_categories_of_polars(table: hbtable.Table, world: World, type: Any) -> None:
+    texts, lists = pl.Series(["u", None, "v"], dtype=type), pl.Series([["u"], None, []], dtype=pl.List(type))
+    frame = pl.DataFrame({"id": ["a", "b", "c"], "f:a": texts, "f:list": lists})
+    assert table.put_frame(frame, "id") == 2
+    assert world.rows() == {b"a": {b"f:a": b"u", b"f:list": b'["u"]'}, b"c": {b"f:a": b"v", b"f:list": b"[]"}}
+    rows = pl.DataFrame({"id": pl.Series(["k"], dtype=pl.Categorical), "f:a": ["x"]})
+    assert table.put_frame(rows, "id") == 1
+    assert world.rows()[b"k"] == {b"f:a": b"x"}
+
+
+@pytest.mark.parametrize("type", [pl.Int128, pl.UInt128], ids=str)
+def test_types_that_arrow_does_not_have(table: hbtable.Table, type: Any) -> None:
+    frame = pl.DataFrame({"id": ["a"], "f:a": pl.Series([2**70], dtype=type)})
+    with pytest.raises(hbtable.WrongValue, match="the DataFrame is no table of Arrow"):
+        table.put_frame(frame, "id")
+    with pytest.raises(hbtable.WrongValue, match="the DataFrame is no table of Arrow"):
+        table.write_arrow([frame], "id")
+
+
 def test_no_row_of_a_frame(table: hbtable.Table) -> None:
     with pytest.raises(hbtable.WrongValue, match="'row' has to name the frame's column of rows"):
         table.put_frame(pl.DataFrame({"f:a": [1]}))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as kinds
 
-from hbtable.arrow.converting import is_bytes
+from hbtable.arrow.converting import is_bytes, spelled_out
 from hbtable.arrow.writing import UNREADABLE, Encode, Unwritable, encoder_of
 from hbtable.errors import WrongType
 from hbtable.shell.errors import ArgumentError
@@ -55,7 +55,7 @@ def _known(encode: Callable[[str, pa.DataType], Encode], name: str, type: pa.Dat
 def _as_text(name: str, type: pa.DataType) -> Encode:
     if isinstance(type, pa.DictionaryType):
         encode = _as_text(name, type.value_type)
-        return lambda values: encode(values.cast(type.value_type))
+        return lambda values: encode(spelled_out(values))
     if kinds.is_duration(type):
         raise WrongType(f"field {name!r} is {type}, of which no text is made; cast it, as to pyarrow.int64()")
     if kinds.is_boolean(type):
