@@ -33,7 +33,7 @@ from hbtable.model.range_delete import with_ranges
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import FIRST_USER_TABLE_ID, METADATA_TABLE_ID, SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
-from hbtable.repair.evidence import Evidence, gather
+from hbtable.repair.evidence import Evidence, SSTableFound, gather
 from hbtable.repair.lock_files import LockFiles, read_lock_files
 from hbtable.repair.lock_store import FolderLockStore, LockStore
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
@@ -186,7 +186,7 @@ class Repair:
     @switches
     def _mended(self, record: TabletRecord, files: UserFiles) -> TabletRecord:
         found: dict[str, dict[str, SSTableRef]] = {}
-        gone: set[str] = set()
+        instead: list[SSTableFound] = []
         for stack, refs in record.files:
             deleted = {ref.path: ref.deleted for ref in refs}
             for ref in refs:
@@ -203,12 +203,16 @@ class Repair:
                     found.setdefault(identity.group, {})[one.path] = replace(
                         one.ref(), deleted=left_in(replace(one, deleted=mine), deleted)
                     )
-                    gone.update(identity.replaced)
+                    instead.append(one)
         left = self._mended(record.left, files) if record.left is not None else None
         after = tuple(
             (stack, tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path))))
             for stack, named in sorted(found.items())
-            if (kept := [ref for path, ref in named.items() if path not in gone])
+            if (
+                kept := [
+                    ref for path, ref in named.items() if not files.have_all(instead, path, stack, record.table_id)
+                ]
+            )
         )
         if (after, left) == (record.files, record.left):
             return record

@@ -25,6 +25,8 @@ class Span:
     rows: RowRange
     tablet_id: int
     generation: int
+    knows_rows: bool = True
+    """False of a file of an older hbtable, whose tablet no record tells of: `rows` are all then."""
 
     def is_before(self, other: "Span") -> bool:
         """Whether the other one came of this, by splits and merges. Both have a row in common, which never has two
@@ -35,7 +37,7 @@ class Span:
             return False
         if self.generation != other.generation:
             return self.generation < other.generation
-        return self.rows != other.rows and covers(self.rows, other.rows)
+        return self.knows_rows and self.rows != other.rows and covers(self.rows, other.rows)
 
 
 def span_of(record: TabletRecord | GoneTablet) -> Span:
@@ -122,15 +124,21 @@ def rebuilt(
     spans = [*map(span_of, current), *past]
     rows = {file.path: rows_of(file, spans) for file in files}
     made = [(rows_of(file, spans), file) for file in replacers if file.properties is not None]
-    written = {file.path: Span(rows[file.path], *_who(file)) for file in files}
+    known = {span.tablet_id for span in spans}
+    written = {
+        file.path: Span(rows[file.path], *_who(file), _has_origin(file) or _who(file)[0] in known) for file in files
+    }
     pieces = []
     for piece in _cut([*(span.rows for span in spans), *rows.values(), *(held for held, _ in made)]):
         here = [file for held, file in made if covers(held, piece)]
         present = {path for path, held in rows.items() if covers(held, piece)}
-        replaced, parts = _replaced(here, {file.path: file for file in files if file.path in present}, families)
         there = {path: span for path, span in written.items() if path in present}
         here_now = [record for record in current if covers(record.range, piece)]
-        gone = replaced | _outlived(there, here_now, substitutes)
+        outlived = _outlived(there, here_now, substitutes)
+        named_before = {ref.path for one in here_now for _, refs in one.files for ref in refs}
+        usable = {file.path: file for file in files if file.path in present - outlived}
+        replaced, parts = _replaced(here, usable, named_before.union(substitutes), families)
+        gone = replaced | outlived
         named = frozenset(present - gone - parts)
         pieces.append(_Piece(piece, _owner([*map(span_of, here_now), *there.values()]), named, gone))
     by_path = {file.path: file for file in files}
@@ -138,10 +146,14 @@ def rebuilt(
 
 
 def _replaced(
-    made: Sequence[SSTableFound], present: Mapping[str, SSTableFound], families: Collection[bytes] | None
-) -> tuple[frozenset[str], frozenset[str]]:
-    """(the paths that nobody needs beside `made`, those of parts of a regrouping that never ended). What such a part
-    was made from has all that is in it."""
+    made: Sequence[SSTableFound], usable: Mapping[str, SSTableFound], needed: Collection[str],
+    families: Collection[bytes] | None,
+) -> tuple[frozenset[str], frozenset[str]]:  # fmt: skip
+    """(the paths that nobody needs beside `made`, those of parts of a regrouping that never ended).
+
+    All that such a part was made from is among the `usable` files, and has all that is in it. What METADATA names
+    (`needed`), or something was made from, is no part: its regrouping ended, though of some family there was nothing,
+    or the file of that has been compacted further."""
     makers: dict[str, list[SSTableFound]] = {}
     for file in made:
         assert file.properties is not None
@@ -149,10 +161,16 @@ def _replaced(
             makers.setdefault(path, []).append(file)
     parts: set[str] = set()
     for path, of_it in makers.items():
-        if path in present and not take_the_place(of_it, families_of(present[path]), families):
-            parts.update(file.path for file in of_it)
+        if path in usable and not take_the_place(of_it, families_of(usable[path]), families):
+            parts.update(file.path for file in of_it if _may_be_left_over(file, usable))
+    parts -= makers.keys() | set(needed)
     whole = (path for path, of_it in makers.items() if any(file.path not in parts for file in of_it))
     return frozenset(whole), frozenset(parts)
+
+
+def _may_be_left_over(file: SSTableFound, usable: Mapping[str, SSTableFound]) -> bool:
+    """Nothing that it was made from has been collected: METADATA may never have named it."""
+    return file.properties is not None and all(path in usable for path in file.properties.identity.replaced)
 
 
 def _outlived(
@@ -172,8 +190,12 @@ def _outlived(
 
 
 def _latest(spans: Iterable[Span]) -> Span:
-    """Of tablets that had the same rows one after the other."""
+    """The last one of tablets that had the same rows one after the other."""
     return reduce(lambda one, other: other if one.is_before(other) else one, spans)
+
+
+def _has_origin(file: SSTableFound) -> bool:
+    return file.properties is not None and file.properties.identity.origin is not None
 
 
 def _who(file: SSTableFound) -> tuple[int, int]:

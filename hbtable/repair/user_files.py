@@ -59,6 +59,15 @@ class UserFiles:
             self._instead[path] = self._replace(path, named)
         return self._instead[path]
 
+    def have_all(self, files: Iterable[SSTableFound], path: str, stack: str, table_id: int) -> bool:
+        """Whether these have all of a file of that stack, because they were made from it."""
+        made = [one for one in files if one.properties is not None and path in one.properties.identity.replaced]
+        return bool(made) and take_the_place(made, frozenset(families_of_key(stack)), self._families(table_id))
+
+    def _families(self, table_id: int) -> frozenset[bytes] | None:
+        schema = self._schemas.get(table_id)
+        return frozenset(LocalityGroupLayout(schema).stored.values()) if schema is not None else EVERY_FAMILY
+
     @switches
     def _replace(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
         file = self._evidence.sstables.get(path)
@@ -157,10 +166,8 @@ class UserFiles:
         apart = [families for families in found if not any(families < other for other in found)]
         for families in apart:
             self._report.done.append(f"{path} is gone; {found[families].path}, which was made from it, takes its place")
-        schema = self._schemas.get(record.table_id)
-        known = frozenset(LocalityGroupLayout(schema).stored.values()) if schema is not None else EVERY_FAMILY
-        if apart and not take_the_place(found.values(), frozenset(families_of_key(key)), known):
-            self._lost_whole(path, named, "is not there, and a part of its families is in no other file")
+        if apart and not self.have_all(found.values(), path, key, record.table_id):
+            self._lost_whole(path, named, "is not there; some of its families, if they had cells, are in no other file")
         return tuple(found[families] for families in apart)
 
     @switches

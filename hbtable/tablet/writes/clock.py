@@ -109,7 +109,9 @@ class TabletClock:
         """The newest version of a column of the row is deleted: the marker has that version's time, and puts of the
         server's time come later. A version that a client put into the future moves no clock."""
         if self.now() <= time <= max(self.last, self.highest):
-            self.note(row, max(time, self.floors(row)[0] - 1), True)
+            noted = self._young.get(row) or self._old.get(row, 0)
+            if noted < 2 * time + 1:  # else the next delete might come before the row's last put
+                self.note(row, time, True)
 
     def restore(self, highest: int) -> None:
         """Takes everything assigned up to `highest` for past, after a restart or for a split's child."""

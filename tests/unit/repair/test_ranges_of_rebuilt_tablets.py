@@ -131,7 +131,8 @@ def test_a_mended_record_has_what_is_left_in_the_file_that_takes_a_lost_one_s_pl
         successor = replace(found(SAVED), properties=replace(properties, identity=identity))
         repair = object.__new__(Repair)
         repair._evidence = Evidence(sstables={SAVED: successor})
-        files: Any = SimpleNamespace(instead_of=lambda path, named: (successor,))
+        nothing: Any = None
+        files = UserFiles(nothing, repair._evidence, nothing, nothing, Report(), {})
         ((_, (ref,)),) = repair._mended(record(RowRange(), 20, *DELETED), files).files
         return ref.deleted
 

@@ -40,6 +40,38 @@ def test_a_part_of_a_regrouping_does_not_stand_for_the_whole() -> None:
     assert of_files(old, late, part, other) == [(ALL, 20, ["c", "d"])]
 
 
+def named(tablet_id: int, rows: RowRange, *files: tuple[str, str]) -> TabletRecord:
+    refs = tuple((group, (SSTableRef(path, 100, 1, 1, 9, 1),)) for group, path in files)
+    return TabletRecord(16, tablet_id, rows, 0, generation=1, files=refs)
+
+
+def test_what_a_regrouping_left_empty_is_not_missing() -> None:
+    """Of a family without a cell there is no file. The parent's is there for the other child of a split."""
+    old = file("old", 20, ALL, group="f/g")
+    made = file("made", 21, LEFT, "old", "own")
+    right = named(22, RIGHT, ("f/g", "old"))
+    known = (named(21, LEFT, ("f", "made")), right)
+    assert of_files(old, made, current=known) == [(LEFT, 21, ["made"]), (RIGHT, 22, ["old"])]
+    assert of_files(old, made, current=(right,)) == [(LEFT, 21, ["made"]), (RIGHT, 22, ["old"])]
+
+
+def test_a_part_that_was_compacted_further_is_not_missing() -> None:
+    old = file("old", 20, ALL, group="f/g")
+    of_f, of_g = file("f", 21, LEFT, "old"), file("g2", 21, LEFT, "g1", "later", group="g")
+    known = (named(21, LEFT, ("f", "f"), ("g", "g2")), named(22, RIGHT, ("f/g", "old")))
+    assert of_files(old, of_f, of_g, current=known) == [(LEFT, 21, ["f", "g2"]), (RIGHT, 22, ["old"])]
+
+
+def test_a_part_from_which_something_was_made_ended() -> None:
+    old, part, later = file("a", 20, ALL, group="f/g"), file("c", 20, ALL, "a"), file("d", 20, ALL, "c")
+    assert of_files(old, part, later) == [(ALL, 20, ["d"])]
+
+
+def test_a_file_that_does_not_say_its_rows_is_not_taken_for_outlived() -> None:
+    known = (named(20, LEFT), named(30, RIGHT))
+    assert ["child"] in [files for _, _, files in of_files(file("child", 25, None), current=known)]
+
+
 def test_nobody_asks_for_a_family_that_was_dropped() -> None:
     old, part = file("a", 20, ALL, group="f/g"), file("c", 20, ALL, "a")
     files = (old, part)

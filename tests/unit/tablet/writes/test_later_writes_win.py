@@ -113,6 +113,26 @@ def test_a_version_of_a_client_s_time_that_is_now() -> None:
     bench.run(main)
 
 
+def test_a_delete_behind_a_put_that_is_ahead_masks_it() -> None:
+    """A delete of the newest version of another column comes between them."""
+    bench = Bench()
+
+    def main() -> None:
+        tablet = bench.open()
+        for kind, qualifier, value in (
+            (PUT, b"c", b"c"),
+            (PUT, b"a", b"a"),
+            (DELETE_COLUMN, b"a", b""),
+            (PUT, b"b", b"b"),
+            (DELETE_VERSION, b"c", b""),
+            (DELETE_COLUMN, b"b", b""),
+        ):
+            tablet.mutate([RowMutation(b"r", [(kind, b"f", qualifier, SERVER_TIME, value)])])
+        assert values(tablet, b"r") == {}
+
+    bench.run(main)
+
+
 def test_a_version_of_the_future_moves_no_clock() -> None:
     bench = Bench()
 
