@@ -30,6 +30,7 @@ class Attempt:
         self.address = address
         self.name = name
         self._is_counted = False
+        self._forgotten_at = 0.0
 
     def check_name(self) -> None:
         """NotAuthenticated while this name cannot be tried from here, not even with what was right a moment ago: who is
@@ -49,7 +50,7 @@ class Attempt:
         if not self._is_counted:
             self._is_counted = True
             self._limits.names.failed(self.address, self.name, self._now())
-            self._limits.addresses.failed(self.address, self._now())
+            self._forgotten_at = self._limits.addresses.failed(self.address, self._now())
 
     def may_compare(self) -> bool:
         """Whether one that may not be computed is let in if it was right a moment ago."""
@@ -66,7 +67,7 @@ class Attempt:
             self._is_counted = False
             self._limits.names.succeeded(self.address, self.name)
             self._limits.comparisons.succeeded(self.address, self.name)
-            self._limits.addresses.was_right(self.address)
+            self._limits.addresses.was_right(self.address, self._forgotten_at, self._now())
 
     def _check(self, wait: float) -> None:
         if wait:

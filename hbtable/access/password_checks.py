@@ -18,6 +18,7 @@ from hbtable.access.password_attempts import Attempt
 from hbtable.access.passwords import PasswordHash
 from hbtable.errors import NotAuthenticated, Overloaded
 from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.switches import switches
 
 _KIND: Final = "password"
@@ -34,6 +35,11 @@ class _Known(NamedTuple):
 
     digest: bytes
     until: float
+
+
+class _Tried(NamedTuple):
+    digest: bytes
+    is_right: bool
 
 
 @final
@@ -58,6 +64,11 @@ class PasswordChecks:
         self._key = os.urandom(32)
         self._known: OrderedDict[tuple[str, bytes, bytes], _Known] = OrderedDict()
         """By the user's name and the hash that it was right by; the last that was computed at the end."""
+        self._tries = KeyedLocks[tuple[str, str]](runtime)
+        """One of a user from an address at a time: it counts as failed until it is known to be right, and other
+        connections with the same right password would be refused meanwhile."""
+        self._last: dict[tuple[str, str], _Tried] = {}
+        """The last one of those, while others wait: the same password is no further try."""
         self._computing: dict[bytes, _Computation] = {}
         """By digests as those of what is known."""
 
@@ -66,6 +77,26 @@ class PasswordChecks:
         """*Switches.* NotAuthenticated: it may not be tried now. Overloaded."""
         key = (attempt.name, stored.salt, stored.digest)
         digest = hmac.new(self._key, b"\0".join((key[0].encode(), *key[1:], secret)), hashlib.sha256).digest()
+        place = (attempt.address, attempt.name)
+        try:
+            with self._tries.hold(place):
+                last = self._last.get(place)
+                if last is not None and hmac.compare_digest(last.digest, digest):
+                    is_right = last.is_right  # it came while that one was tried
+                else:
+                    is_right = self._is_right(attempt, secret, stored, key, digest)
+                    self._last[place] = _Tried(digest, is_right)
+                if is_right:
+                    attempt.was_right()  # before the next one asks whether it may be tried
+                return is_right
+        finally:
+            if not self._tries.is_held(place):
+                self._last.pop(place, None)
+
+    @switches
+    def _is_right(
+        self, attempt: Attempt, secret: bytes, stored: PasswordHash, key: tuple[str, bytes, bytes], digest: bytes
+    ) -> bool:
         attempt.check_name()
         try:
             self._check_room(attempt)

@@ -53,16 +53,18 @@ class AddressTries:
         """0: a try may be made now."""
         return max(0.0, self._paid.get(address, 0.0) - now - (_FREE_OF_ADDRESS - 1) * _SECONDS_OF_ADDRESS)
 
-    def failed(self, address: str, now: float) -> None:
+    def failed(self, address: str, now: float) -> float:
+        """The time at which this failure is forgotten."""
         paid = max(self._paid.pop(address, 0.0), now) + _SECONDS_OF_ADDRESS
-        self._paid[address] = min(paid, now + _FREE_OF_ADDRESS * _SECONDS_OF_ADDRESS)
+        self._paid[address] = paid = min(paid, now + _FREE_OF_ADDRESS * _SECONDS_OF_ADDRESS)
         while len(self._paid) > self._most:
             self._paid.popitem(last=False)
+        return paid
 
-    def was_right(self, address: str) -> None:
-        """Takes the last failure back, which was none."""
+    def was_right(self, address: str, forgotten_at: float, now: float) -> None:
+        """Takes a failure back, which was none, as far as time has not done so: `forgotten_at` is of failed()."""
         if address in self._paid:
-            self._paid[address] -= _SECONDS_OF_ADDRESS
+            self._paid[address] -= min(_SECONDS_OF_ADDRESS, max(0.0, forgotten_at - now))
 
 
 @final

@@ -55,9 +55,20 @@ def test_the_failures_of_an_address_have_a_limit() -> None:
     for _ in range(20_000):
         tries.failed("h", 100.0)
     assert tries.wait_seconds("h", 100.0) == 2.0
-    tries.was_right("h")
+    tries.was_right("h", tries.failed("h", 100.0), 100.0)
     assert tries.wait_seconds("h", 100.0) == 0.0
-    tries.was_right("g")
+    tries.was_right("g", 200.0, 100.0)
+
+
+def test_what_time_has_forgotten_is_not_taken_back() -> None:
+    """It would be a failure of somebody else."""
+    tries = AddressTries()
+    forgotten_at = tries.failed("h", 100.0)
+    others = [tries.failed("h", 105.0) for _ in range(50)]
+    tries.was_right("h", forgotten_at, 105.0)
+    assert tries.wait_seconds("h", 105.0) == 2.0
+    tries.was_right("h", others[-1], 105.0)
+    assert tries.wait_seconds("h", 105.0) == 0.0
 
 
 def test_addresses_that_are_made_up_take_bounded_memory() -> None:

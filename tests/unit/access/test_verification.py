@@ -460,6 +460,18 @@ def test_of_those_who_come_at_once_when_the_wait_is_over_one_may_try(
         assert at_once(5) == ["the user or the pa", *["too many wrong pas"] * 4]
 
 
+def test_connections_with_the_right_password_wait_for_one_another(verifier: Verifier, clock: Any) -> None:
+    """A program that is started again with what is right, behind failures: the first try counts until it ends."""
+    for number in range(6):
+        clock.now += 61
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password("ann", b"wrong %d" % number, "h")
+    clock.now += 61
+    assert storm(verifier, clock, [("ann", b"correct horse", "h")] * 8) == ["ann"] * 8
+    assert clock.computed == 7
+    assert not verifier._checks._last
+
+
 @pytest.mark.parametrize("stale", [False, True])
 def test_a_try_that_is_right_counts_for_nobody(verifier: Verifier, clock: Any, kept: Any, stale: bool) -> None:
     """Also where it is computed twice, by what the user's password was half a second ago and by what it is now."""
