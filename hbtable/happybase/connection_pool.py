@@ -27,6 +27,7 @@ class Connection(happybase.Connection):
         self._options = options
         self._others: dict[Address, happybase.Connection] = {}
         self._seed = _Seed(self)
+        self._was_used = False
         self._routed: RoutedClient | None = None
         super().__init__(**options)
         _CONNECTIONS.add(self)
@@ -38,7 +39,6 @@ class Connection(happybase.Connection):
         self._begin_transport()
 
     def _begin_transport(self) -> None:
-        """One that was used may have a part of a call or of an answer."""
         super()._refresh_thrift_client()
         self._seed.plain = self.client
         if self._routed is None:
@@ -51,8 +51,18 @@ class Connection(happybase.Connection):
 
     def open(self) -> None:
         if not self.transport.is_open():
-            self._begin_transport()
+            if self._was_used:
+                self._begin_again()
+            self._was_used = True
             super().open()
+
+    def _begin_again(self) -> None:
+        """A transport that was used may have a part of a call or of an answer. A program that makes its own, with TLS
+        or a login, does so where happybase does."""
+        if type(self)._refresh_thrift_client is Connection._refresh_thrift_client:
+            self._begin_transport()  # connections to other servers, and scans there, go on
+        else:
+            self._refresh_thrift_client()
 
     def _seed_broke(self) -> None:
         self.transport.close()

@@ -13,8 +13,9 @@ be taken for the next call's.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, final
 
+from happybase.connection import Hbase  # type: ignore[import-untyped]
 from thriftpy2.protocol.exc import TProtocolException
-from thriftpy2.thrift import TDecodeException, TException
+from thriftpy2.thrift import TClient, TDecodeException, TException
 from thriftpy2.transport import TTransportException
 
 from hbtable.hbase.cell_methods import (
@@ -71,7 +72,9 @@ class RoutedClient:
         """Those not closed yet whose connection was."""
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
-        """The call of this name. Asked once for each name."""
+        """The call of this name. Asked once for each name. AttributeError: happybase knows no such call."""
+        if method not in Hbase.thrift_services and not hasattr(TClient, method):
+            raise AttributeError(f"HBase has no call {method}")
         way = self._way(method)
 
         def call(*arguments: Any) -> Any:
@@ -82,8 +85,7 @@ class RoutedClient:
                     self._interrupted()  # a timeout of gevent's, a signal handler's: a time limit of Celery's, Ctrl-C
                 raise
 
-        if not method.startswith("__"):
-            self.__dict__[method] = call
+        self.__dict__[method] = call
         return call
 
     def _way(self, method: str) -> Callable[..., Any]:
