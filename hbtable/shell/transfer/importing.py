@@ -157,7 +157,7 @@ class _Rounds:
         path, form = self._options.path, self._options.format
         found = [*self._leaving, *((one.sent.behind, bad_record(path, form, one)) for one in refused)]
         found.sort(key=lambda one: one[0])
-        most = self._options.skip_bad - self.bad
+        most = max(0, self._options.skip_bad - self.bad)  # it may be less than an earlier try had
         for behind, record in found[most : most + 1]:
             raise self.too_many(behind, record)
         self._rejects.keep([(self._places.of(behind, record), record) for behind, record in found])

@@ -38,7 +38,10 @@ class RefusedRow(NamedTuple):
 
 def write(server: TransferServer, table: bytes, rows: Sequence[Sent], most: int) -> list[RefusedRow]:
     """Writes the rows but those that the server refuses for what they are, of which the first ones are returned, in
-    their order. Where there are more than `most`, what follows may be left out. ShellError."""
+    their order. Where there are more than `most`, what follows may be left out. ShellError.
+
+    What is refused may have been written in part. So behind a refusal each row is sent once more, by itself, and not
+    several times in smaller and smaller calls: a cell without a time gets a new version each time."""
     try:
         server.write(table, [one.row for one in rows])
         return []
@@ -47,10 +50,11 @@ def write(server: TransferServer, table: bytes, rows: Sequence[Sent], most: int)
             raise
         if len(rows) == 1:
             return [RefusedRow(rows[0], error)]
-    half = len(rows) // 2
-    refused = write(server, table, rows[:half], most)
-    if len(refused) <= most:
-        refused += write(server, table, rows[half:], most - len(refused))
+    refused: list[RefusedRow] = []
+    for one in rows:
+        refused += write(server, table, [one], 0)
+        if len(refused) > most:
+            break
     return refused
 
 

@@ -13,6 +13,7 @@ from hbtable.shell.shadow.repeating import WaitingRoom
 from hbtable.shell.shadow.times import CellTimes
 from hbtable.shell.shadow.wire import Answer, interface
 from tests.harness.shadowing import ProxyHere, Scripted
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 STRUCTS = interface()
 SINCE = 1_000_000
@@ -76,6 +77,8 @@ def test_a_read_that_shows_such_times_is_of_unknown_order_and_a_value_in_it_diff
         now[:] = wall + 5000, wall + 6000
         put = [STRUCTS.Mutation(column=b"f:a", value=b"1")]
         client.getRow(b"t", b"r", {})
+        tally = proxy.around.tally  # compared before there are times that it may have to forget
+        eventually(lambda: any(one.get("equal") for one in tally.lines()), SOON_SECONDS, "the read is compared")
         for number in range(30):
             client.mutateRowTs(b"t", b"%d" % number, put, wall + 5000 + number, {})
         client.getRow(b"t", b"r", {})

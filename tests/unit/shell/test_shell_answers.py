@@ -295,6 +295,5 @@ NOT_THROUGH_IT = {
     "language/literals.py": "Ruby's to_s of what was typed",
     "shadow/repeating.py": "a table's name",
     "shadow/tally.py": "a table's name, in JSON",
-    "transfer/exporting.py": "names of columns in the state of an export",
     "transfer/origin.py": "a table's name",
 }

@@ -3,6 +3,7 @@ place, and kept. What it refuses of every record ends the import."""
 
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ class Server:
     def __init__(self, error: ServerError) -> None:
         self.table: dict[bytes, bytes] = {}
         self.calls = 0
+        self.sent: list[bytes] = []
         self._error = error
 
     def origin(self, table: bytes) -> State:
@@ -43,6 +45,7 @@ class Server:
 
     def write(self, table: bytes, rows: Sequence[AdminMutation]) -> None:
         self.calls += 1
+        self.sent += [row.row for row in rows]
         cells = [(row.row, one.value) for row in rows for one in row.operations or ()]
         if any(value == b"large" for _, value in cells):
             raise self._error
@@ -153,11 +156,21 @@ def test_a_row_of_several_records_is_named_by_all_of_them(server: Server, tmp_pa
         run.run(0)
 
 
-def test_the_refused_are_found_by_halving(server: Server, tmp_path: Path) -> None:
+def test_a_row_beside_a_refused_one_is_sent_once_more_and_not_again_and_again(server: Server, tmp_path: Path) -> None:
+    """A part of what is refused may have been written, and a cell without a time gets a new version each time."""
     kinds = ["good"] * 512
     kinds[200] = "large"
     Run(server, tmp_path, "jsonl", kinds).run(1, 512, 1)
-    assert server.calls == 1 + 2 * 9
+    assert server.calls == 1 + 512
+    assert max(Counter(server.sent).values()) == 2
+
+
+def test_fewer_may_be_bad_than_at_an_earlier_try(server: Server, tmp_path: Path) -> None:
+    run = Run(server, tmp_path, "jsonl", ["large", "good", "large", "large"])
+    with pytest.raises(ShellError):
+        run.run(2, 1, 1)
+    with pytest.raises(ShellError):
+        run.run(0, 1, 1)
 
 
 @pytest.mark.parametrize("error", [READ_ONLY, DISABLED])
