@@ -21,6 +21,7 @@ import hbtable
 from hbtable.launch.cli import sql_command
 from hbtable.launch.cli.command import main
 from hbtable.library.server_calls import ServerCalls
+from hbtable.library.sql import query as query_module
 from hbtable.library.sql.pushdown import Pushdown, pushdown
 from hbtable.library.sql.query import Answer
 from tests.harness.tiers import generated
@@ -341,6 +342,21 @@ def test_a_table_is_meant_before_a_file_and_before_what_duckdb_has(
 def test_statements_that_duckdb_does_not_look_into_mean_tables_as_well(odd: str) -> None:
     done = CliRunner().invoke(main, ["sql", odd, "--format=json", 'pivot "only.csv" on "f:q" using count(*)'])
     assert json.loads(done.output) == {"row": "r", "of only.csv": 1}, done.output
+
+
+def test_a_column_there_is_no_table_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which the user might not be allowed to read."""
+    asked = []
+    relation = query_module._relation
+    monkeypatch.setattr(query_module, "_relation", lambda *of: asked.append(of[1]) or relation(*of))
+    with hbtable.open(":memory:") as db:
+        db.create_table("orders", ["f"]).put("r", {"f:q": "open"})
+        db.create_table("total", ["f"]).put("r", {"f:q": "1"})
+        address = f"--url=127.0.0.1:{db.serve(port=0)}"
+        statement = 'pivot orders on "f:q" using count(*) as total'
+        done = CliRunner().invoke(main, ["sql", address, "--format=json", statement])
+    assert json.loads(done.output) == {"row": "r", "open_total": 1}, done.output
+    assert asked == ["orders"]
 
 
 def test_a_name_of_a_table_and_of_a_file_is_refused(odd: str) -> None:

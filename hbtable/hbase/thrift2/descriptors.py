@@ -176,8 +176,11 @@ def described(schema: TableSchema) -> TTableDescriptor:
 
 def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
     kept = {**_ALWAYS, **dict(family.attributes)}
-    configuration = {plain_name(name): value for name, value in kept.items() if _is_configuration(name)}
-    attributes = {_shown_as(name): value for name, value in kept.items() if not _is_configuration(name)}
+    # A name that is taken stays as it is: reading and writing back would lose one of the two.
+    shown = {name: plain_name(name) if _is_configuration(name) else _shown_as(name) for name in kept}
+    shown = {name: name if plain != name and plain in kept else plain for name, plain in shown.items()}
+    configuration = {shown[name]: value for name, value in kept.items() if _is_configuration(name)}
+    attributes = {shown[name]: value for name, value in kept.items() if not _is_configuration(name)}
     attributes |= {
         _INDEX_BLOCK_ENCODING: "NONE",
         _VERSIONS: str(family.max_versions),

@@ -96,11 +96,15 @@ def _named(duckdb: Any, connection: Any, statement: str, server: Calls) -> dict[
     """The server's tables that the statement names, by their names in small letters. DuckDB is to know them before it
     runs the statement: a name that it does not know it may take for a file. InvalidRequest: the name is a file's, too.
     """
-    words = {_unquoted(word) for word in _WORDS.findall(statement)}
+    every = _WORDS.findall(statement)
+    words = {_unquoted(word) for word in every}
     try:
         names, qualified = (connection.get_table_names(statement, qualified=full) for full in (False, True))
-    except duckdb.Error:  # of a kind of statement that it does not look into
-        names, qualified = words, {_quoted(word) for word in words}
+    except duckdb.Error:
+        # A kind of statement that it does not look into, as PIVOT. Whatever else is absent it says as it runs; of what
+        # stands in quotes it may take a file.
+        names = {_unquoted(word) for word in every if word.startswith('"')}
+        qualified = {_quoted(word) for word in names}
     own = {name for (name,) in connection.execute(_OWN_VIEWS).fetchall()}
     named = sorted({*names, *(word for word in words if word.lower() in own)})
     tables = server.hbase("getTableNames") if named else ()

@@ -182,3 +182,13 @@ def test_a_family_that_is_given_twice_is_refused() -> None:
     twice = [TColumnFamilyDescriptor(b"a", max_versions=number) for number in (3, 1)]
     with pytest.raises(BadArgument, match="Family a already exists so cannot be added"):
         table_schema(TTableDescriptor(TTableName(b"", b"t"), twice))
+
+
+def test_two_attributes_that_would_have_one_name_keep_both() -> None:
+    """The shell added what Thrift2 had set, before both had one name for it."""
+    names = {"METADATA/owner": "me", "owner": "you"}
+    family = FamilySchema(b"f", attributes=tuple(sorted(names.items())))
+    schema = TableSchema(b"t", {b"f": family})
+    told = described(schema)
+    again = family_schema(told.columns[0])
+    assert dict(again.attributes).items() >= names.items()
