@@ -5,7 +5,8 @@ compacted and split, while the clock jumps ahead and behind. It ends in an order
 is spoiled, lost or replaced by an older one, or all of it is put back from a backup (tests/harness/store_damage.py), or
 nothing happens. The next life goes on with what is there; sometimes the right file is put back later, or the folder is
 repaired. What must hold in all of them: no row is old, missing or wrong without a word; a refusal names what is
-damaged; what is written after the damage stays, over further damage; nothing is refused once it was put right.
+damaged; what is written after the damage stays, over further damage; nothing is refused once it was put right. Where a
+repair makes METADATA anew and says of no cell that it is lost, deleted cells may be back, and each that was there is.
 
     python -m tests.campaigns.damaged_lives [--seeds 200] [--seed N] [--kinds "log cut" ...]
 """
@@ -56,6 +57,7 @@ class Backup:
     promised: Promised
     families: set[bytes]
     damages: list[StoreDamage]
+    schema_version: int
 
 
 class DamagedLives:
@@ -70,6 +72,9 @@ class DamagedLives:
         self._wall_millis = 0
         self._families: set[bytes] = set()
         self._families_known = True
+        self._schema_known = True
+        self._schema_version = 0
+        """The highest that the table may have had."""
         self._promised: Promised = {(row, family): {b""} for row in ROWS for family in FAMILIES}
         self._ever: Promised = {key: {b""} for key in self._promised}
         self._damages: list[StoreDamage] = []
@@ -139,20 +144,48 @@ class DamagedLives:
         fs = MemoryFileSystem(runtime, self._disk)
         report = runtime.run(lambda: Repair(runtime, fs, fs, f"repair-backup-{self._life}").run())
         self._wall_millis += round(runtime.clock_seconds() * 1000)
-        # Metadata that was made anew may know an older schema, and cells that were deleted.
-        if report.lost or any(one.startswith("METADATA") for one in report.done):
+        if any(names_cells(line) for line in report.lost):
             self._promised = {key: set(values) for key, values in self._ever.items()}
+        elif any(line.startswith("METADATA's rows") for line in report.done):
+            self._from_files_alone()
         self._damages = []
+        self._look_at_a_copy()
+
+    def _from_files_alone(self) -> None:
+        """What was deleted may be back, as nothing need tell of it any more. What is there stays as it was."""
+        self.count["made anew, nothing lost"] += 1
+        for key, values in self._promised.items():
+            if b"" in values:
+                values |= self._ever[key]
+            else:
+                self.count["cells that have to be there"] += 1
+        self._schema_known = False
+
+    def _look_at_a_copy(self) -> None:
+        """At what a repair left, before it is damaged again."""
+        runtime = self._runtime(0)
+        fs = MemoryFileSystem(runtime, disk_copy(self._disk))
+
+        def look() -> None:
+            cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options())
+            cluster.start()
+            if self._is_there(cluster):
+                self._read_schema(cluster)
+                self._look(cluster)
+            cluster.stop()
+
+        runtime.run(look)
 
     def _here(self) -> Backup:
         """Does not switch."""
         promised = {key: set(values) for key, values in self._promised.items()}
-        return Backup(disk_copy(self._disk), promised, set(self._families), list(self._damages))
+        return Backup(disk_copy(self._disk), promised, set(self._families), list(self._damages), self._schema_version)
 
     def _become(self, backup: Backup) -> None:
         self._disk = disk_copy(backup.disk)
         self._promised = {key: set(values) for key, values in backup.promised.items()}
         self._families = set(backup.families)
+        self._schema_version = backup.schema_version
         self._damages = list(backup.damages)
 
     # ------------------------------------------------------------ a life
@@ -202,21 +235,33 @@ class DamagedLives:
     def _find_table(self, cluster: EmbeddedCluster) -> None:
         """Which families there are; the table is made where it is not there, and may be."""
         try:
-            if TABLE in cluster.client.admin.table_names():
+            if self._is_there(cluster):
                 self._read_schema(cluster)
                 return
         except HbtableError as refusal:
             self._check_refusal(refusal)
             return
-        unknown = all(b"" in values for values in self._promised.values())
-        assert unknown, f"{TABLE!r} is gone without a word"
         self._families = set(FAMILIES)
         for key in self._promised:
             self._promised[key] = {b""}
         cluster.client.admin.create_table(TableSchema(TABLE, self._schemas()), [b"07"])
 
+    def _is_there(self, cluster: EmbeddedCluster) -> bool:
+        if TABLE in cluster.client.admin.table_names():
+            return True
+        unknown = all(b"" in values for values in self._promised.values())
+        assert unknown, f"{TABLE!r} is gone without a word"
+        return False
+
     def _read_schema(self, cluster: EmbeddedCluster) -> None:
-        there = set(cluster.client.admin.schema(TABLE).families)
+        schema = cluster.client.admin.schema(TABLE)
+        there = set(schema.families)
+        if not self._schema_known:  # it is that of the newest SSTable, and families added since are no more
+            if schema.version < self._schema_version:
+                self._promised = {key: set(values) for key, values in self._ever.items()}
+                self.count["older schemas"] += 1
+            self._schema_known = True
+        self._schema_version = max(self._schema_version, schema.version)
         for family in there ^ self._families if self._families_known else ():
             forgotten = [row for row in ROWS if self._promised[row, family] != self._ever[row, family]]
             assert not forgotten, f"family {family!r} came or went without a word"
@@ -332,7 +377,9 @@ class DamagedLives:
         """To the families that there are to be, in groups by chance. One that is refused may yet come."""
         admin = cluster.client.admin
         try:
-            admin.alter_table(TableSchema(TABLE, self._schemas(), admin.schema(TABLE).version + 1))
+            version = admin.schema(TABLE).version + 1
+            self._schema_version = max(self._schema_version, version)
+            admin.alter_table(TableSchema(TABLE, self._schemas(), version))
         except HbtableError as refusal:
             self._check_refusal(refusal)
             self._promised = {key: set(values) for key, values in self._ever.items()}
@@ -356,6 +403,11 @@ class DamagedLives:
         twice = [tablet_id for tablet_id, count in ids.items() if count > 1]
         assert not twice, f"several tablets have one id: {twice}"
         self.count["new tables"] += 1
+
+
+def names_cells(line: str) -> bool:
+    """Whether a repair that tells of this loss may have lost something of the table that there was all the time."""
+    return not line.startswith(("tables of which no SSTable tells", f"table {LATER.decode()}"))
 
 
 def _names(damage: StoreDamage) -> list[str]:

@@ -2,14 +2,20 @@
 simulated cluster (sim_damage_bugs.py) that a single server can have, and
 
     reborn          a family that is added again is taken for the one that was dropped
+    no SSTables     a repair that makes METADATA anew leaves all SSTables of tables out
+    no records      and one that leaves out what logs hold of them
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 from hbtable.master.tables import alterations
 from hbtable.model.schema import TableSchema
+from hbtable.repair import table_rebuild
+from hbtable.repair.rebuilding import rebuilt
 from tests.harness.sim_damage_bugs import DAMAGE_BUGS, DamageBug
 
 
@@ -17,10 +23,15 @@ def _taken_for_the_old_one(old: TableSchema, new: TableSchema) -> TableSchema:
     return new
 
 
+def _without_files(*evidence: Any) -> list[Any]:
+    return [replace(tablet, files=()) for tablet in rebuilt(*evidence)]
+
+
 def _as_in_the_cluster(name: str, *kinds: str) -> DamageBug:
     return DamageBug(kinds, DAMAGE_BUGS[name].patches)
 
 
+_METADATA = ("metadata lost", "metadata flipped")
 _LOGS = ("log flipped", "log cut", "log zeroed", "log lost")
 
 STORE_DAMAGE_BUGS: dict[str, DamageBug] = {
@@ -32,6 +43,8 @@ STORE_DAMAGE_BUGS: dict[str, DamageBug] = {
     "new counters": _as_in_the_cluster("new counters", "lock file lost", "lock file older"),
     "clocks": _as_in_the_cluster("clocks"),
     "one group": _as_in_the_cluster("one group"),
+    "no SSTables": DamageBug(_METADATA, ((table_rebuild, "rebuilt", _without_files),)),
+    "no records": DamageBug(_METADATA, ((table_rebuild, "unflushed", lambda *evidence: ([], 0, 0)),)),
     "reborn": DamageBug((), ((alterations, "identified", _taken_for_the_old_one),)),
 }
 
