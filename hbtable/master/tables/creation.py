@@ -6,15 +6,15 @@ from typing import final
 
 from hbtable.access.grants_file import begin_table, forget
 from hbtable.access.scopes import of_table
-from hbtable.errors import Corruption, HbtableError, LimitExceeded, LockLost, OutcomeUnknown, OutOfSpace
+from hbtable.errors import Corruption, DataDamaged, HbtableError, LimitExceeded, LockLost, OutcomeUnknown, OutOfSpace
 from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
 from hbtable.master.tables.family_identities import first_families
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.tablet_rows import IdInUse, TabletRows
+from hbtable.master.tables.whole_tables import check_whole
 from hbtable.master.tablets.ownership import first_records
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.tiling import verify_tiling
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
@@ -82,10 +82,13 @@ class TableCreation:
 
     @switches
     def resume(self, record: TableRecord) -> str:
-        """Finishes or undoes what a crash interrupted; the message that says so."""
+        """Finishes or undoes what a crash interrupted; the message that says so. DataDamaged: METADATA cannot tell
+        which of the two it is."""
         name = shown(record.schema.name)
         try:
-            verify_tiling(self._catalog.tablet_rows(record.table_id))
+            check_whole(lambda: self._catalog.tablet_rows(record.table_id))
+        except DataDamaged:
+            raise  # they may be there
         except Corruption:
             # Nobody was told that the table exists and no cell was written: the rows that stand are taken back.
             self._delete(record)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable.errors import Corruption, DataDamaged, TableNotDisabled
-from hbtable.metadata.tiling import verify_tiling
+from hbtable.master.tables.whole_tables import check_whole
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
@@ -43,7 +43,7 @@ class Removable:
     @switches
     def _is_torn(self, record: TableRecord) -> bool:
         try:
-            verify_tiling(self._settled(record.table_id))
+            check_whole(lambda: self._settled(record.table_id))
         except DataDamaged:
             return False  # they may be there: METADATA cannot be read
         except Corruption:

@@ -61,6 +61,7 @@ from hbtable.master.tables.removable import Removable
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
 from hbtable.master.tables.table_locks import TableLocks
 from hbtable.master.tables.tablet_rows import TabletRows
+from hbtable.master.tables.whole_tables import check_whole
 from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.handovers import Handovers
 from hbtable.master.tablets.late_unloads import LateUnloads
@@ -74,7 +75,6 @@ from hbtable.master.tablets.unanswered_unloads import ALONE_SECONDS, TimeToAsk
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
-from hbtable.metadata.tiling import verify_tiling
 from hbtable.model import names
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
@@ -301,8 +301,8 @@ class TableOperations:
         self.dropped.end(record.schema.name)
         problems: list[str] = []
         for _ in range(_ROUNDS):
-            tablets = self.settled(record.table_id)
-            verify_tiling(tablets)  # a table with a hole must not look as if it were whole
+            # A table with a hole must not look as if it were whole.
+            tablets = check_whole(lambda: self.settled(record.table_id))
             self._runtime.sleep(0)  # each step goes over all tablets, of which there may be thousands
             reports = self._reports(record.table_id)
             actions = self._placement.plan(record.schema.name, tablets, reports, lambda: self._runtime.sleep(0))
