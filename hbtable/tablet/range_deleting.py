@@ -21,7 +21,16 @@ from dataclasses import replace
 from typing import NoReturn, final
 
 from hbtable.encoding.cell_key import range_key
-from hbtable.errors import InvalidRequest, LimitExceeded, OutOfSpace, StaleLocation, SwitchedOff, Unavailable
+from hbtable.errors import (
+    HbtableError,
+    InvalidRequest,
+    LimitExceeded,
+    OutcomeUnknown,
+    OutOfSpace,
+    StaleLocation,
+    SwitchedOff,
+    Unavailable,
+)
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.range_delete import (
     MAX_RECORD_BYTES,
@@ -95,10 +104,12 @@ class RangeDeleter:
 
     @switches
     def _change(self, deleted: RangeDelete) -> None:
-        """Unavailable: nothing was deleted."""
+        """Unavailable: nothing was deleted, and nothing will be. OutcomeUnknown: METADATA's log had no room, and the
+        change comes back if METADATA's server dies before there is some (tablet.records)."""
         state = self._state
         refs: dict[str, SSTableRef | None] = {}
         files: dict[str, LoadedFile] = {}
+        asked: list[TabletRecord] = []
 
         def edit(record: TabletRecord) -> TabletRecord:
             if record.tablet_id != state.tablet_id:
@@ -113,18 +124,34 @@ class RangeDeleter:
                         refs[ref.path] = new
                 record = with_files(record, key, tuple(ref for ref in after if ref is not None))
             self._check_record(before, record)
+            asked.append(record)
             return record
 
         def swap() -> None:
             state.ranges_deleted += 1
             state.install(state.version.with_refs(refs))
 
-        state.keeper.change(edit, swap)
+        try:
+            state.keeper.change(edit, swap)
+        except OutOfSpace:
+            if asked:
+                self._confirm_undone()
+            raise
         keys = key_range(state.range)
         for path, ref in refs.items():
             if ref is None and files[path].inside(keys):  # else a split's other child may read it still
                 state.environment.cache.drop_file(path)
         state.shared.attention()  # much of some SSTables may be worth nothing any more
+
+    @switches
+    def _confirm_undone(self) -> None:
+        """On return the change that METADATA refused does not come back."""
+        try:
+            self._state.keeper.confirm_record()
+        except HbtableError as error:
+            raise OutcomeUnknown(
+                f"METADATA has no room for the deletion of these rows, and they may be deleted yet: {error}"
+            ) from error
 
     def _after(self, file: LoadedFile, deleted: RangeDelete) -> SSTableRef | None:
         """The reference to the file without these rows; None when nothing is left of it in this tablet."""

@@ -10,6 +10,7 @@ from hbtable.errors import (
     DataDamaged,
     InvalidRequest,
     LimitExceeded,
+    OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
     SwitchedOff,
@@ -414,6 +415,26 @@ def test_one_more_without_compactions_is_refused_with_what_keeps_them_away(bench
         plan.clear()
         tablet.compact(False)
         tablet.delete_range(ONE_MORE, SERVER_TIME)
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_deletion_for_which_metadata_has_no_room_is_told_apart_from_one_that_may_come_back(
+    bench: Bench, refused: int
+) -> None:
+    """It comes back if METADATA's server dies before its log writes on; one write more, and it does not."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        tablet.flush()
+        before, changes = bench.records.record, bench.records.changes
+        bench.records.errors += [(OutOfSpace("METADATA's log has no room"), False)] * refused
+        with pytest.raises(OutOfSpace if refused == 1 else OutcomeUnknown, match="no room"):
+            tablet.delete_range(RowRange(b"c", b"h"), SERVER_TIME)
+        assert bench.records.record == before
+        assert bench.records.changes == changes + (refused == 1)
+        tablet.delete_range(RowRange(b"c", b"h"), SERVER_TIME)
 
     bench.run(main)
 
