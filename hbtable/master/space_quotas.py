@@ -191,7 +191,7 @@ def _is_to_be_off(quotas: Quotas, name: bytes) -> bool:
 
 
 def _bytes(tablets: Iterable[TabletRecord]) -> int:
-    """Of their files, each once."""
+    """The bytes of their files, each once."""
     files: dict[str, int] = {}
     for record in tablets:
         for tablet in (record, record.left):

@@ -27,7 +27,7 @@ from hbtable.switches import switches
 @final
 class TableCreation:
     """The caller holds the table's operation lock. `unnamed`: ids of tables that are being filled before a name row
-    says so. `enable` and `delete` finish what a name row has begun. `may_come_back` is that of LateTruncates."""
+    says so. `enable` and `delete` finish what a name row has begun. `late_excluded` is LateTruncates.excluded."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class TableCreation:
         unnamed: set[int],
         enable: Callable[[TableRecord], None],
         delete: Callable[[TableRecord], None],
-        may_come_back: Callable[[int], None],
+        late_excluded: set[int],
     ) -> None:
         self._runtime = runtime
         self._session = session
@@ -53,7 +53,7 @@ class TableCreation:
         self._unnamed = unnamed
         self._enable = enable
         self._delete = delete
-        self._may_come_back = may_come_back
+        self._late_excluded = late_excluded
 
     @switches
     def create(self, schema: TableSchema, bounds: list[bytes], creator: str) -> None:
@@ -98,7 +98,7 @@ class TableCreation:
 
     @switches
     def replace_by_empty(self, record: TableRecord, bounds: list[bytes]) -> TableRecord:
-        """Of a disabled table; what its name row says on return, ENABLING. Its former tablets still have their rows."""
+        """The name row of a disabled table as it is on return, ENABLING. Its former tablets still have their rows."""
         fresh = replace(
             record,
             table_id=self._new_ids.table(),
@@ -116,7 +116,8 @@ class TableCreation:
             raise  # the name row may come to point at them: they are spared while this is the master
         except BaseException as error:
             if isinstance(error, OutOfSpace):
-                self._may_come_back(record.table_id)  # before they are taken for left over
+                # It may come back: the name row is changed again before they are taken for left over.
+                self._late_excluded.discard(record.table_id)
             self._unnamed.discard(fresh.table_id)
             raise
         self._unnamed.discard(fresh.table_id)
