@@ -88,14 +88,15 @@ class UserFiles:
         inputs = self._inputs(file)
         if inputs:
             self._report.done.append(f"{path} is damaged; the files it was made from take its place: {file.damage}")
-            self._take_out(path)
             assert file.properties is not None
             ranges = file.properties.identity.replaced_ranges or ((),) * len(inputs)
-            return tuple(
+            found = tuple(
                 replace(back, deleted=gone)
                 for one, gone in zip(inputs, ranges, strict=True)
                 if (back := self._part_of(one, file)) is not None
             )
+            self._take_out(path)  # last: it alone says what it was made from, to the next repair, too
+            return found
         return self._salvaged(file, named)
 
     @switches
