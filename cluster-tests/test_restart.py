@@ -16,14 +16,9 @@ from hbtable.lockservice.paths import SERVERS as SERVERS_FOLDER
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService
 from hbtable.lockservice.zookeeper.options import ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.free_ports import free_ports
 from tests.harness.long_timeouts import LONG_TIMEOUTS
-from tests.harness.real_servers import (
-    HdfsServers,
-    ZooKeeperServer,
-    free_ports,
-    require_java,
-    running_zookeeper,
-)
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_zookeeper
 from tests.harness.role_processes import ProcessCluster, until_put
 from tests.harness.tiers import long_test
 from tests.harness.waiting import SOON_SECONDS, eventually, runs

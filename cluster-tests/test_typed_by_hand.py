@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
-from tests.harness.real_servers import free_ports, require_java, until_ended
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import require_java, until_ended
 from tests.harness.tiers import taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from hbtable.shell.connection import ShellConnection
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer, free_ports
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess, until_put
 from tests.harness.tcp_proxy import TcpProxy
 from tests.harness.tiers import long_test

@@ -8,7 +8,8 @@ import pytest
 
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ServerError
-from tests.harness.real_servers import HdfsServers, free_ports
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import HdfsServers
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.tcp_proxy import TcpProxy
 from tests.harness.tiers import long_test

@@ -9,7 +9,8 @@ import happybase
 import pytest
 from Hbase_thrift import IOError as HBaseError
 
-from tests.harness.real_servers import HdfsServers, free_ports, running_zookeeper
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import HdfsServers, running_zookeeper
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 

@@ -16,7 +16,7 @@ FILES = sorted(
 )
 ALLOWED = {
     "tests/harness/fresh_seed.py": "chooses the seed of the run",
-    "tests/harness/real_servers.py": "looks for free ports",
+    "tests/harness/free_ports.py": "looks for free ports",
     "cluster-tests/conftest.py": "names of folders that no other test uses",
     "cluster-tests/test_recovery_time.py": "values that cannot be compressed",
     "compat-tests/languages/python/program.py": "names of tables that no other run uses",

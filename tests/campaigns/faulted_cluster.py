@@ -19,7 +19,8 @@ from Hbase_thrift import IOError as HBaseError
 from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ServerError
 from hbtable.shell.main import ShellOptions, make_session
-from tests.harness.real_servers import HdfsServers, free_ports
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import HdfsServers
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import eventually
 from tests.harness.zookeeper_ensemble import ZooKeeperEnsemble

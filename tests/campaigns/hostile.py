@@ -43,7 +43,7 @@ from happybase.connection import Hbase
 from tests.campaigns.hub_stretches import slowness
 from tests.harness import wide_calls
 from tests.harness.attackers import Did, attack, raise_descriptors
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.run_queue import RunQueue
 from tests.harness.server import ServerProcess
 

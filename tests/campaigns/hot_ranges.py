@@ -33,8 +33,9 @@ from pathlib import Path
 import happybase
 
 from hbtable.shell.main import ShellOptions, make_session
+from tests.harness.free_ports import free_ports
 from tests.harness.promises import Promises, RowState
-from tests.harness.real_servers import free_ports, running_hdfs, running_zookeeper
+from tests.harness.real_servers import running_hdfs, running_zookeeper
 from tests.harness.role_processes import ProcessCluster
 from tests.harness.waiting import eventually
 

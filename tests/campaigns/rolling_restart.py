@@ -20,7 +20,8 @@ from pathlib import Path
 
 import happybase
 
-from tests.harness.real_servers import free_ports, running_hdfs, running_zookeeper
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import running_hdfs, running_zookeeper
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 

@@ -28,8 +28,8 @@ import hbtable
 from hbtable.errors import OutcomeUnknown, Unavailable
 from hbtable.runtime.repeated import repeated
 from tests.harness.engine_jobs import DaskJob, Job, SparkJob
+from tests.harness.free_ports import free_ports
 from tests.harness.numbers_table import NAME, expected, key, load, scanned, total
-from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, kill_servers, server_pids
 from tests.harness.spark_session import spark_session

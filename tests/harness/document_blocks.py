@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 _FENCE: Final = re.compile(r"^```(\w+)(?: +file=(\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)

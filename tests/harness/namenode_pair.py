@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from tests.harness.free_ports import free_ports
 from tests.harness.hdfs_health import HdfsHealth
-from tests.harness.real_servers import HdfsServers, free_ports, run_starter, until_ended
+from tests.harness.real_servers import HdfsServers, run_starter, until_ended
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 

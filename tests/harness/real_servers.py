@@ -6,11 +6,9 @@ nothing answers, which is what a machine in trouble looks like) and started agai
 
 import json
 import os
-import random
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from typing import Final
 import pytest
 
 from tests.harness import certificates
+from tests.harness.free_ports import free_ports
 from tests.harness.hdfs_health import HdfsHealth
 from tests.harness.process_reaper import process_reaper
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, runs
@@ -39,30 +38,6 @@ def require_java() -> None:
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(message)
     pytest.skip(message)
-
-
-def free_ports(count: int) -> int:
-    """The first of `count` ports in a row that are free on loopback now, outside the range of outgoing connections.
-
-    Tests beside this one look for theirs in other ranges: between a look at a port and its use nobody takes it."""
-    beside = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % beside
-    width = 12000 // beside
-    start = 20000 + number * width
-    for _ in range(200):
-        first = random.randrange(start, start + width - count)
-        if all(_is_free(first + offset) for offset in range(count)):
-            return first
-    raise AssertionError(f"there are no {count} free ports in a row on loopback")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as trial:
-        try:
-            trial.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 class ServerPlace:

@@ -16,8 +16,8 @@ from Hbase_thrift import IOError as HBaseError
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.shell.connection import ShellConnection
+from tests.harness.free_ports import free_ports
 from tests.harness.process_reaper import end_role, process_reaper
-from tests.harness.real_servers import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, runs
 from tests.harness.wrong_clock import WrongClock
 

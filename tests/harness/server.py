@@ -12,6 +12,8 @@ from typing import IO
 
 import happybase
 
+from tests.harness.free_ports import free_ports
+
 
 class ServerProcess:
     """`hbtable start` on a free loopback port over `folder`. Start again after a kill: same folder, same port."""
@@ -31,6 +33,8 @@ class ServerProcess:
         self.errors = folder.parent / f"{folder.name}.stderr"
 
     def start(self) -> "ServerProcess":
+        # None of those that outgoing connections get: one of these could take it while the server is down.
+        self.port = self.port or free_ports(1)
         command = [sys.executable, "-m", *self.program, "start", "--data", str(self.folder), "--port", str(self.port)]
         for define in self.defines:
             command += ["-D", define]

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.harness.real_servers import ServerPlace, free_ports, run_starter, until_ended
+from tests.harness.free_ports import free_ports
+from tests.harness.real_servers import ServerPlace, run_starter, until_ended
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 _ASK_SECONDS: Final = 10.0

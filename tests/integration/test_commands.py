@@ -17,7 +17,7 @@ import pytest
 import hbtable
 from hbtable.launch.cli.command import main
 from tests.harness.commands import LONG_SECONDS, ROOT, Running, run, run_python
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.waiting import SOON_SECONDS, eventually, of_the_program
 from tests.harness.warm_commands import run_warm
 

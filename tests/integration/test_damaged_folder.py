@@ -10,7 +10,7 @@ import happybase
 import pytest
 
 from hbtable.commitlog.segments.high_water import decode_high_water
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.waiting import eventually, freeze
 from tests.harness.warm_commands import run_warm as run
 from tests.harness.warm_server import WarmServer

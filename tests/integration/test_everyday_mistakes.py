@@ -15,7 +15,7 @@ import hbtable
 from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.commands import ROOT, run, run_python
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.warm_server import WarmServer
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from hbtable.access.store import AccountFile
 from hbtable.launch.cli.command import main
 from tests.harness.certificates import CA, put_ca, put_certificate
 from tests.harness.commands import ROOT, run
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.tiers import one_in
 from tests.harness.waiting import SOON_SECONDS
 from tests.harness.warm_server import WarmServer

@@ -20,8 +20,8 @@ from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
 from tests.harness.cheap_passwords import cheap
 from tests.harness.commands import LONG_SECONDS, environment
+from tests.harness.free_ports import free_ports
 from tests.harness.known_token import RECORD, TOKEN
-from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 

@@ -21,8 +21,8 @@ from thriftpy2.transport import TSSLSocket
 import hbtable
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.free_ports import free_ports
 from tests.harness.known_token import RECORD, TOKEN
-from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.server_processes import await_end, is_server, kill_servers, server_pids
 from tests.harness.tiers import long_test

@@ -25,8 +25,8 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.passwords import new_token
 from hbtable.access.store import AccountFile
 from tests.harness.cheap_passwords import cheap
+from tests.harness.free_ports import free_ports
 from tests.harness.interfaces import interface
-from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.integration.test_users import PureSasl

@@ -17,7 +17,7 @@ import pytest
 import hbtable
 from tests.harness.commands import LONG_SECONDS, ROOT, environment
 from tests.harness.document_blocks import blocks_of
-from tests.harness.real_servers import free_ports
+from tests.harness.free_ports import free_ports
 from tests.harness.tiers import long_test, taking_turns
 from tests.harness.waiting import SOON_SECONDS, eventually
 

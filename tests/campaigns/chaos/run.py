@@ -18,8 +18,9 @@ from hbtable.shell.connection import ShellConnection
 from tests.campaigns.chaos import links, rows
 from tests.campaigns.chaos.faults import APART_SECONDS, GIVE_UP_SECONDS, Faults
 from tests.campaigns.chaos.operators import Operator
+from tests.harness.free_ports import free_ports
 from tests.harness.promises import RowState
-from tests.harness.real_servers import HdfsServers, free_ports
+from tests.harness.real_servers import HdfsServers
 from tests.harness.role_processes import ProcessCluster
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.harness.zookeeper_ensemble import ZooKeeperEnsemble

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.campaigns.difffuzz.real_hbase import SITE, STARTER
+from tests.harness.free_ports import free_ports
 from tests.harness.process_reaper import process_reaper
-from tests.harness.real_servers import free_ports
 
 _START_SECONDS: Final = 900  # the first start fetches the jars
 
