@@ -80,9 +80,14 @@ def interrupted(way: HeldAnswers, by: type[BaseException], call: Callable[[], ob
     def handler(*_: object) -> None:
         raise by
 
+    ended = threading.Event()
+
     def tell() -> None:
         way.waits.wait()
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        while True:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            if ended.wait(10):
+                return  # else it was raised in a finalizer, where Python passes over errors
 
     way.waits.clear()
     way.opened.clear()
@@ -93,6 +98,7 @@ def interrupted(way: HeldAnswers, by: type[BaseException], call: Callable[[], ob
         with pytest.raises(by):
             call()
     finally:
+        ended.set()
         way.waits.set()
         telling.join()
         signal.signal(signal.SIGUSR1, before)
