@@ -205,15 +205,12 @@ class Repair:
                     )
                     instead.append(one)
         left = self._mended(record.left, files) if record.left is not None else None
-        after = tuple(
-            (stack, tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path))))
-            for stack, named in sorted(found.items())
-            if (
-                kept := [
-                    ref for path, ref in named.items() if not files.have_all(instead, path, stack, record.table_id)
-                ]
-            )
-        )
+        kept: list[tuple[str, tuple[SSTableRef, ...]]] = []
+        for stack, named in sorted(found.items()):
+            needed = [ref for path, ref in named.items() if not files.have_all(instead, path, stack, record.table_id)]
+            if needed:
+                kept.append((stack, tuple(sorted(needed, key=lambda ref: (ref.first_sequence, ref.path)))))
+        after = tuple(kept)
         if (after, left) == (record.files, record.left):
             return record
         return replace(record, files=after, left=left, generation=record.generation + 1)

@@ -7,11 +7,17 @@ which METADATA never named.
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from hbtable.model.schema import TableSchema
 from hbtable.repair.evidence import SSTableFound
-from hbtable.tablet.layout import families_of_key
+from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 
 EVERY_FAMILY: Final = None
 """For `known`: it is not known which families the table has."""
+
+
+def families_of_schema(schema: TableSchema) -> frozenset[bytes]:
+    """The families that the table has, as they stand in cell keys."""
+    return frozenset(LocalityGroupLayout(schema).stored.values())
 
 
 def families_of(file: SSTableFound) -> frozenset[bytes]:

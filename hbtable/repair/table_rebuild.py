@@ -21,13 +21,13 @@ from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
 from hbtable.repair.orphans import Orphan, TableEvidence, orphans
 from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, left_in, rebuilt, replaces, span_of
-from hbtable.repair.regroupings import take_the_place
+from hbtable.repair.regroupings import families_of_schema, take_the_place
 from hbtable.repair.report import Report
 from hbtable.repair.table_schemas import newest_families, newest_record, of_unknown_families
 from hbtable.repair.user_files import Named, UserFiles
 from hbtable.repair.writing import RepairWriter
 from hbtable.switches import switches
-from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
+from hbtable.tablet.layout import families_of_key
 from hbtable.tablet.shared import table_of_path
 
 Deleted = dict[str, tuple[RangeDelete, ...]]
@@ -109,8 +109,7 @@ class TableRebuild:
         return replace(record, schema=replace(newest.schema, name=name))
 
     def _all_of(self, table: TableRecord) -> TableEvidence:
-        families = LocalityGroupLayout(table.schema).stored.values()
-        return TableEvidence(self._spans(table.table_id), set(families))
+        return TableEvidence(self._spans(table.table_id), set(families_of_schema(table.schema)))
 
     def _files_of(self, table_id: int) -> list[SSTableFound]:
         every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
@@ -167,7 +166,7 @@ class TableRebuild:
         old = self._compacted_away(mine, current)
         substitutes: set[str] = set()
         deleted = _deleted_ranges(current)
-        families = frozenset(LocalityGroupLayout(table.schema).stored.values())
+        families = families_of_schema(table.schema)
         usable = self._usable(table_id, current, old, substitutes, deleted, families)
         made = [file for file in usable if file.path in substitutes and file not in mine]
         replacers = [file for file in [*mine, *made] if not file.damage and file.path not in old]
@@ -198,8 +197,8 @@ class TableRebuild:
 
     def _report_gaps(self, table: TableRecord, ids: set[int], known: dict[int, TabletRecord], held: Floors) -> None:
         """Reports the writes that no file has and the log has lost."""
+        families = families_of_schema(table.schema)
         for tablet_id in sorted(ids):
-            families = LocalityGroupLayout(table.schema).stored.values()
             needed = first_unflushed(tablet_id, known.get(tablet_id), families, held)
             start, stop = known[tablet_id].range if tablet_id in known else EVERY_ROW
             where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"

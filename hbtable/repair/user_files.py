@@ -11,7 +11,7 @@ from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, SSTableFound
 from hbtable.repair.rebuilding import replaces
-from hbtable.repair.regroupings import EVERY_FAMILY, families_of, take_the_place
+from hbtable.repair.regroupings import EVERY_FAMILY, families_of, families_of_schema, take_the_place
 from hbtable.repair.report import Report, shown_rows, shown_table
 from hbtable.repair.writing import RepairWriter
 from hbtable.sstable.builder import SSTableOptions
@@ -66,7 +66,7 @@ class UserFiles:
 
     def _families(self, table_id: int) -> frozenset[bytes] | None:
         schema = self._schemas.get(table_id)
-        return frozenset(LocalityGroupLayout(schema).stored.values()) if schema is not None else EVERY_FAMILY
+        return families_of_schema(schema) if schema is not None else EVERY_FAMILY
 
     @switches
     def _replace(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
