@@ -109,9 +109,10 @@ class RangeDeleter:
         state = self._state
         refs: dict[str, SSTableRef | None] = {}
         files: dict[str, LoadedFile] = {}
-        asked: list[TabletRecord] = []
+        was_asked = False
 
         def edit(record: TabletRecord) -> TabletRecord:
+            nonlocal was_asked
             if record.tablet_id != state.tablet_id:
                 raise StaleLocation(f"tablet {state.tablet_id} was split")
             files.update({file.ref.path: file for stack in state.version.stacks for file in stack.files})
@@ -124,7 +125,7 @@ class RangeDeleter:
                         refs[ref.path] = new
                 record = with_files(record, key, tuple(ref for ref in after if ref is not None))
             self._check_record(before, record)
-            asked.append(record)
+            was_asked = True
             return record
 
         def swap() -> None:
@@ -134,7 +135,7 @@ class RangeDeleter:
         try:
             state.keeper.change(edit, swap)
         except OutOfSpace:
-            if asked:
+            if was_asked:
                 self._confirm_undone()
             raise
         keys = key_range(state.range)

@@ -96,17 +96,17 @@ class Alterations:
         """DataDamaged: METADATA cannot tell all of them. The others, and those that say that they serve tablets of the
         table, were told."""
         reports = self._reports(record.table_id)
-        damage: list[DataDamaged] = []
+        damage: DataDamaged | None = None
         try:
             tablets = self._settled(record.table_id)
         except DataDamaged as error:
-            damage.append(error)
+            damage = error
             tablets = self._catalog.tablet_rows(record.table_id, [])
         owners = {tablet.owner for tablet in tablets} & reports.living
         owners.update(server for server, tables in reports.oldest_schemas.items() if record.table_id in tables)
         self._tell(sorted(owners), record)
-        if damage:
-            raise damage[0]
+        if damage is not None:
+            raise damage
 
     @switches
     def _tell(self, servers: Sequence[str], record: TableRecord) -> None:

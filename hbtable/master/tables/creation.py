@@ -27,7 +27,7 @@ from hbtable.switches import switches
 @final
 class TableCreation:
     """The caller holds the table's operation lock. `unnamed`: ids of tables that are being filled before a name row
-    says so. `enable` and `delete` finish what a name row has begun. `late_excluded` is LateTruncates.excluded."""
+    says so. `enable` and `delete` finish what a name row has begun. `may_come_back` is that of LateTruncates."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class TableCreation:
         unnamed: set[int],
         enable: Callable[[TableRecord], None],
         delete: Callable[[TableRecord], None],
-        late_excluded: set[int],
+        may_come_back: Callable[[int], None],
     ) -> None:
         self._runtime = runtime
         self._session = session
@@ -53,7 +53,7 @@ class TableCreation:
         self._unnamed = unnamed
         self._enable = enable
         self._delete = delete
-        self._late_excluded = late_excluded
+        self._may_come_back = may_come_back
 
     @switches
     def create(self, schema: TableSchema, bounds: list[bytes], creator: str) -> None:
@@ -116,8 +116,8 @@ class TableCreation:
             raise  # the name row may come to point at them: they are spared while this is the master
         except BaseException as error:
             if isinstance(error, OutOfSpace):
-                # It may come back: the name row is changed again before they are taken for left over.
-                self._late_excluded.discard(record.table_id)
+                # The name row is changed again before they are taken for left over.
+                self._may_come_back(record.table_id)
             self._unnamed.discard(fresh.table_id)
             raise
         self._unnamed.discard(fresh.table_id)

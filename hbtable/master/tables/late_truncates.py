@@ -41,8 +41,12 @@ class LateTruncates:
         self._catalog = catalog
         self._operation = operation
         self._is_busy = is_busy
-        self.excluded: set[int] = set()
-        """By the table's id. One is taken out where a truncate was refused for want of room (creation.py)."""
+        self._excluded: set[int] = set()
+        """By the table's id."""
+
+    def may_come_back(self, table_id: int) -> None:
+        """A truncate of the table was refused for want of room. Does not switch."""
+        self._excluded.discard(table_id)
 
     @switches
     def exclude(self, tables: Iterable[TableRecord]) -> bool:
@@ -53,7 +57,7 @@ class LateTruncates:
 
     @switches
     def _is_excluded(self, table: TableRecord) -> bool:
-        if table.table_id in self.excluded:
+        if table.table_id in self._excluded:
             return True
         name = table.schema.name
         if self._is_busy(name):  # perhaps for as long as one of its servers hangs
@@ -67,5 +71,5 @@ class LateTruncates:
                     self._catalog.replace_table(current, replace(current, schema=schema))
                 except (Conflict, OutOfSpace):
                     return False
-        self.excluded.add(table.table_id)
+        self._excluded.add(table.table_id)
         return True

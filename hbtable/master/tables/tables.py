@@ -134,7 +134,7 @@ class TableOperations:
         self._creation = TableCreation(
             runtime, session, catalog, rows, self.namespaces, new_ids, wall_millis,
             unnamed if unnamed is not None else set(), self._finish_enabling, self._delete,
-            self.late_truncates.excluded,
+            self.late_truncates.may_come_back,
         )  # fmt: skip
         placement.unanswered.lives = partial(holds_its_lock, session)
         placement.given_up_late = LateUnloads(catalog, placement, reports, locks.visit).place
