@@ -74,7 +74,8 @@ class PasswordChecks:
 
     @switches
     def is_right(self, attempt: Attempt, secret: bytes, stored: PasswordHash) -> bool:
-        """*Switches.* NotAuthenticated: it may not be tried now. Overloaded."""
+        """*Switches.* One that is right counts as no try on return. NotAuthenticated: it may not be tried now.
+        Overloaded."""
         key = (attempt.name, stored.salt, stored.digest)
         digest = hmac.new(self._key, b"\0".join((key[0].encode(), *key[1:], secret)), hashlib.sha256).digest()
         place = (attempt.address, attempt.name)

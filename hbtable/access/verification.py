@@ -77,7 +77,6 @@ class Verifier:
             stored = self._newer_password(name, stored)
             if stored is None or not self._checks.is_right(attempt, secret, stored):
                 raise NotAuthenticated(_WRONG)
-        attempt.was_right()
         return Login(self.user(name), password=stored)
 
     @switches

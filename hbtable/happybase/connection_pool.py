@@ -42,12 +42,9 @@ class Connection(happybase.Connection):
         super()._refresh_thrift_client()
         self._seed.plain = self.client
         if self._routed is None:
-            self._route()
+            home = (self.host, self.port)
+            self._routed = RoutedClient(self._seed, home, self._routes, self._connect, self._seed_broke, self.close)
         self.client = self._routed
-
-    def _route(self) -> None:
-        home = (self.host, self.port)
-        self._routed = RoutedClient(self._seed, home, self._routes, self._connect, self._seed_broke, self.close)
 
     def open(self) -> None:
         if not self.transport.is_open():
@@ -91,8 +88,8 @@ class Connection(happybase.Connection):
 
     def begin_anew(self, routes: Routes) -> None:
         """For a forked child. To close a transport would shut the parent's connection down; here it is dropped."""
-        for connection in (self, *self._others.values()):
-            happybase.Connection._refresh_thrift_client(connection)
+        for connection in self._others.values():
+            connection._refresh_thrift_client()
         self._others.clear()
         self._routes = routes
         self._routed = None

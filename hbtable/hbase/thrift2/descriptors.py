@@ -1,7 +1,7 @@
 """Tables and families as Thrift2 describes them. What hbtable does not obey it keeps and shows, as attributes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -149,6 +149,13 @@ def _shown_as(attribute: str) -> str:
     return attribute if is_own else name
 
 
+def _told_as(attribute: str, kept: Collection[str]) -> str:
+    """The name in a descriptor of the family that keeps these. Where another one has it, the attribute's own: reading
+    and writing back would lose one of the two."""
+    name = plain_name(attribute) if _is_configuration(attribute) else _shown_as(attribute)
+    return attribute if name in kept else name
+
+
 def _where_it_was(family: FamilySchema, before: FamilySchema) -> FamilySchema:
     """The family with the attributes of `before` where that has them: under METADATA, or without a group."""
     places: dict[str, str] = {}
@@ -176,11 +183,8 @@ def described(schema: TableSchema) -> TTableDescriptor:
 
 def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
     kept = {**_ALWAYS, **dict(family.attributes)}
-    # A name that is taken stays as it is: reading and writing back would lose one of the two.
-    shown = {name: plain_name(name) if _is_configuration(name) else _shown_as(name) for name in kept}
-    shown = {name: name if plain != name and plain in kept else plain for name, plain in shown.items()}
-    configuration = {shown[name]: value for name, value in kept.items() if _is_configuration(name)}
-    attributes = {shown[name]: value for name, value in kept.items() if not _is_configuration(name)}
+    configuration = {_told_as(name, kept): value for name, value in kept.items() if _is_configuration(name)}
+    attributes = {_told_as(name, kept): value for name, value in kept.items() if not _is_configuration(name)}
     attributes |= {
         _INDEX_BLOCK_ENCODING: "NONE",
         _VERSIONS: str(family.max_versions),

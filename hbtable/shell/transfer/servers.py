@@ -317,7 +317,7 @@ def _calls(rows: Sequence[AdminMutation], rows_once: bool = False) -> Iterator[l
     some: list[AdminMutation] = []
     keys: set[bytes] = set()
     size = 0
-    for piece in (row._replace(operations=some) for row in rows for some in in_pieces(row.operations or ())):
+    for piece in (row._replace(operations=part) for row in rows for part in in_pieces(row.operations or ())):
         if some and ((rows_once and piece.row in keys) or size >= _PAGE_BYTES):
             yield some
             some, keys, size = [], set(), 0
