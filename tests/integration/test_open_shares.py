@@ -25,15 +25,19 @@ db.create_table("t", ["f"]).put("r", {"f:a": "1"})
 db.share()
 """
 STAYS = "print('shared', flush=True)\nsys.stdin.read()\n"
-WITH_A_CHILD = """
-print("shared", flush=True)
-sys.stdin.readline()
-child = os.fork()
-if not child:
+FORKS = """
+if not os.fork():
+    print(os.getpid(), flush=True)  # by now it has let go of what is the parent's
     time.sleep(3600)
-print(child, flush=True)
 sys.stdin.read()
 """
+WITH_A_CHILD = (
+    """
+print("shared", flush=True)
+sys.stdin.readline()
+"""
+    + FORKS
+)
 
 
 @contextmanager
@@ -147,16 +151,14 @@ def test_clients_see_the_end_of_an_owner_whose_child_lives_on(tmp_path: Path) ->
             os.kill(child, signal.SIGKILL)
 
 
-READS_WITH_A_CHILD = """
+READS_WITH_A_CHILD = (
+    """
 import os, sys, time
 import hbtable
 reading = hbtable.open(sys.argv[1], read_only=True)
-child = os.fork()
-if not child:
-    time.sleep(3600)
-print(child, flush=True)
-sys.stdin.read()
 """
+    + FORKS
+)
 
 
 def test_a_reader_s_child_keeps_nobody_from_writing(tmp_path: Path) -> None:
@@ -179,7 +181,8 @@ def test_a_reader_s_child_keeps_nobody_from_writing(tmp_path: Path) -> None:
             os.kill(child, signal.SIGKILL)
 
 
-HELD_ON_ARRIVAL = """
+HELD_ON_ARRIVAL = (
+    """
 import threading
 from gevent.server import StreamServer
 accepted, accept = threading.Event(), StreamServer.do_read
@@ -192,12 +195,9 @@ def held(server):
 StreamServer.do_read = held
 print("shared", flush=True)
 accepted.wait()
-child = os.fork()
-if not child:
-    time.sleep(3600)
-print(child, flush=True)
-sys.stdin.read()
 """
+    + FORKS
+)
 
 
 def test_a_connection_that_arrives_during_a_fork_ends_with_the_owner(tmp_path: Path) -> None:
